@@ -1,0 +1,36 @@
+"""Differentially private synthetic tables, the scikit-learn way.
+
+``fit`` reads private rows once and releases one noisy vector; everything after that release is
+post-processing and costs no privacy.
+
+The names below are imported on first use: ``import skdpgen`` loads neither torch nor the
+accounting libraries.
+"""
+
+from typing import TYPE_CHECKING
+
+from ._lazy import attach
+
+if TYPE_CHECKING:
+    from .data.preprocessing import TabularPreprocessor as TabularPreprocessor
+    from .data.schema import Schema as Schema
+    from .divergences.bounds import mmd_error_bound as mmd_error_bound
+    from .privacy.ledger import PrivacyLedger as PrivacyLedger
+    from .privacy.noise import insecure_noise as insecure_noise
+    from .privacy.release import Release as Release
+    from .synthesizers.dpmerf import DPMERFSynthesizer as DPMERFSynthesizer
+
+__version__ = "0.1.0.dev0"
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "DPMERFSynthesizer": "synthesizers.dpmerf",
+        "PrivacyLedger": "privacy.ledger",
+        "Release": "privacy.release",
+        "Schema": "data.schema",
+        "TabularPreprocessor": "data.preprocessing",
+        "insecure_noise": "privacy.noise",
+        "mmd_error_bound": "divergences.bounds",
+    },
+)
