@@ -1,0 +1,62 @@
+"""The differentiable side of the feature map: generated rows to random features."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from skdpgen.layout import EncodedLayout
+
+__all__ = ["MixedEmbedding"]
+
+
+class MixedEmbedding(nn.Module):
+    """Random Fourier features of the numbers and scaled one-hot columns, as a torch module.
+
+    Parameters
+    ----------
+    layout : EncodedLayout
+        Layout of encoded rows.
+    frequencies : ndarray of int64, shape (F, p)
+        Frequencies in ``2**-frequency_bits`` cycles per unit.
+    frequency_bits : int
+        Resolution of the frequencies.
+    """
+
+    def __init__(
+        self, layout: EncodedLayout, frequencies: npt.NDArray[np.int64], frequency_bits: int
+    ) -> None:
+        super().__init__()
+        angular = 2 * math.pi * np.array(frequencies, dtype=np.float64).T / 2**frequency_bits
+        buffers = {
+            "angular": torch.as_tensor(angular, dtype=torch.float32),
+            "numeric": torch.as_tensor(layout.numeric, dtype=torch.int64),
+            "categorical": torch.as_tensor(layout.categorical, dtype=torch.int64),
+        }
+        for name, value in buffers.items():
+            self.register_buffer(name, value, persistent=False)
+        self.fourier_scale = 1 / math.sqrt(max(1, len(frequencies)))
+        self.category_scale = 1 / math.sqrt(max(1, len(layout.categorical)))
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """Embed encoded rows.
+
+        Parameters
+        ----------
+        rows : Tensor of shape (n, layout.width)
+            Numbers in [0, 1], one-hot groups or their probabilities.
+
+        Returns
+        -------
+        Tensor of shape (n, 2 F + d)
+            Cosines, sines, scaled one-hot columns: the coordinates of the release.
+        """
+        phase = rows[:, self.get_buffer("numeric")] @ self.get_buffer("angular")
+        categories = rows[:, self.get_buffer("categorical")] * self.category_scale
+        return torch.cat(
+            [phase.cos() * self.fourier_scale, phase.sin() * self.fourier_scale, categories], dim=1
+        )

@@ -1,0 +1,39 @@
+"""The privacy core: mechanisms, noise, accounting, ledger, release.
+
+Read ``README.md`` in this folder first: threat model, adjacency, and a proof sketch per mechanism.
+Nothing here imports torch, pandas or the rest of the package.
+"""
+
+from typing import TYPE_CHECKING
+
+from skdpgen._lazy import attach
+
+if TYPE_CHECKING:
+    from .accounting import compose_gaussian as compose_gaussian
+    from .accounting import gaussian_delta as gaussian_delta
+    from .accounting import gaussian_epsilon as gaussian_epsilon
+    from .accounting import noise_multiplier as noise_multiplier
+    from .ledger import LedgerEntry as LedgerEntry
+    from .ledger import PrivacyLedger as PrivacyLedger
+    from .mechanisms import MeanEmbeddingMechanism as MeanEmbeddingMechanism
+    from .mechanisms import RowBatch as RowBatch
+    from .noise import insecure_noise as insecure_noise
+    from .release import Release as Release
+    from .spec import EmbeddingSpec as EmbeddingSpec
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "EmbeddingSpec": "spec",
+        "LedgerEntry": "ledger",
+        "MeanEmbeddingMechanism": "mechanisms",
+        "PrivacyLedger": "ledger",
+        "Release": "release",
+        "RowBatch": "mechanisms",
+        "compose_gaussian": "accounting",
+        "gaussian_delta": "accounting",
+        "gaussian_epsilon": "accounting",
+        "insecure_noise": "noise",
+        "noise_multiplier": "accounting",
+    },
+)

@@ -1,0 +1,211 @@
+"""Exact accounting of Gaussian releases.
+
+A Gaussian release is described by one number, ``mu = sensitivity / noise_stddev`` (the inverse
+of the noise multiplier). Its privacy profile is known in closed form, and a sequence of Gaussian
+releases, also one chosen adaptively, is exactly as private as one release whose squared ``mu`` is
+the sum (Dong, Roth, Su, arXiv 1905.02383, Cor. 3.3; adaptively chosen ``mu``: arXiv 2210.17520).
+autodp calibrates; the closed formula here has the last word.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from scipy.special import erfcx, ndtr
+
+from skdpgen.exceptions import PrivacyParameterError
+from skdpgen.privacy._autodp import exact_gaussian_noise_multiplier
+
+__all__ = [
+    "check_epsilon_delta",
+    "compose_gaussian",
+    "gaussian_delta",
+    "gaussian_epsilon",
+    "noise_multiplier",
+]
+
+# Relative slack that the closed formula keeps from the target delta. It covers the rounding
+# error of ``gaussian_delta`` (below 1e-9 in the accepted range, see the tests) and the term
+# eta < 1e-27 by which the discrete Gaussian differs from the rounded one (noise.py).
+_SLACK = 1e-8
+_EPSILON_RANGE = (1e-6, 500.0)
+_DELTA_RANGE = (1e-200, 1.0)
+
+
+def check_epsilon_delta(epsilon: float, delta: float) -> tuple[float, float]:
+    """Validate a privacy target and return it as two floats.
+
+    Parameters
+    ----------
+    epsilon : float
+        In [1e-6, 500]. Outside, either no noise level is useful or the guarantee is empty.
+    delta : float
+        In (0, 1); values below 1e-200 are refused because they underflow.
+
+    Raises
+    ------
+    PrivacyParameterError
+        If one is not a number or outside its range.
+
+    Examples
+    --------
+    >>> check_epsilon_delta(1, 1e-5)
+    (1.0, 1e-05)
+    >>> check_epsilon_delta(0, 1e-5)
+    Traceback (most recent call last):
+    ...
+    skdpgen.exceptions.PrivacyParameterError: epsilon must be a number in [1e-06, 500], got 0.
+    """
+    low, high = _EPSILON_RANGE
+    if not _is_number(epsilon) or not low <= epsilon <= high:
+        raise PrivacyParameterError(
+            f"epsilon must be a number in [{low:g}, {high:g}], got {epsilon!r}."
+        )
+    low, high = _DELTA_RANGE
+    if not _is_number(delta) or not low <= delta < high:
+        raise PrivacyParameterError(
+            f"delta must be a number in (0, 1) and at least {low:g}, got {delta!r}."
+        )
+    return float(epsilon), float(delta)
+
+
+def _is_number(value: object) -> bool:
+    # NaN fails the range check that follows; bool is an int that nobody means as a budget.
+    return hasattr(value, "__float__") and not isinstance(value, (bool, str))
+
+
+def gaussian_delta(epsilon: float, mu: float) -> float:
+    r"""Smallest delta for which a Gaussian release with parameter ``mu`` is (epsilon, delta)-DP.
+
+    .. math:: \delta(\epsilon) = \Phi(\mu/2 - \epsilon/\mu)
+              - e^{\epsilon} \Phi(-\mu/2 - \epsilon/\mu)
+
+    Parameters
+    ----------
+    epsilon : float
+        At least 0.
+    mu : float
+        Sensitivity divided by noise standard deviation, at least 0; ``inf`` means no noise.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
+    Notes
+    -----
+    Balle and Wang, arXiv 1805.06530, Theorem 8. Both terms share the factor
+    ``exp(-a**2 / 2) / 2`` with ``a = mu/2 - epsilon/mu``, because ``b**2 = a**2 + 2 epsilon`` for
+    ``b = -mu/2 - epsilon/mu``. Factored out with the scaled complementary error function neither
+    ``e**epsilon`` overflows nor the difference underflows.
+
+    Examples
+    --------
+    >>> round(gaussian_delta(1.0, 1 / 3.7306317), 10)
+    1e-05
+    """
+    if mu == 0:
+        return 0.0
+    if mu == math.inf:
+        return 1.0
+    a = mu / 2 - epsilon / mu
+    b = -mu / 2 - epsilon / mu
+    common = math.exp(-a * a / 2) / 2
+    if a < 0:
+        value = common * float(erfcx(-a / math.sqrt(2)) - erfcx(-b / math.sqrt(2)))
+    else:
+        value = float(ndtr(a)) - common * float(erfcx(-b / math.sqrt(2)))
+    return min(max(value, 0.0), 1.0)
+
+
+def gaussian_epsilon(delta: float, mu: float) -> float:
+    """Smallest epsilon for which a Gaussian release with parameter ``mu`` is (epsilon, delta)-DP.
+
+    The inverse of :func:`gaussian_delta`, found by bisection and returned from the safe (upper)
+    side, within a relative 1e-12.
+
+    Parameters
+    ----------
+    delta : float
+        In (0, 1).
+    mu : float
+        At least 0; ``inf`` gives ``inf``.
+
+    Examples
+    --------
+    >>> round(gaussian_epsilon(1e-5, 1 / 3.7306317), 6)
+    1.0
+    >>> gaussian_epsilon(1e-5, 0.0)
+    0.0
+    """
+    if mu == math.inf:
+        return math.inf
+    if gaussian_delta(0.0, mu) <= delta:
+        return 0.0
+    low, high = 0.0, 1.0
+    while gaussian_delta(high, mu) > delta:
+        low, high = high, 2 * high
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        if gaussian_delta(middle, mu) > delta:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def noise_multiplier(epsilon: float, delta: float) -> float:
+    """Noise standard deviation per unit of L2 sensitivity that gives (epsilon, delta)-DP.
+
+    autodp's exact Gaussian proposes; the proposal is inflated until the closed formula of
+    :func:`gaussian_delta` confirms ``delta`` with a relative slack of 1e-8.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        See :func:`check_epsilon_delta`.
+
+    Returns
+    -------
+    float
+        ``noise_stddev / sensitivity``.
+
+    Examples
+    --------
+    >>> round(noise_multiplier(1.0, 1e-5), 4)
+    3.7306
+    """
+    epsilon, delta = check_epsilon_delta(epsilon, delta)
+    low = exact_gaussian_noise_multiplier(epsilon, delta)
+    if _confirmed(low, epsilon, delta):
+        return low
+    high = low
+    growth = 1e-7
+    while not _confirmed(high, epsilon, delta):
+        low, high = high, high * (1 + growth)
+        growth *= 2
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        if _confirmed(middle, epsilon, delta):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def _confirmed(multiplier: float, epsilon: float, delta: float) -> bool:
+    return gaussian_delta(epsilon, 1 / multiplier) * (1 + _SLACK) <= delta
+
+
+def compose_gaussian(mus: Iterable[float]) -> float:
+    """Parameter ``mu`` of the composition of Gaussian releases: the root of the sum of squares.
+
+    Exact, not a bound, also when later releases are chosen after seeing earlier ones.
+
+    Examples
+    --------
+    >>> compose_gaussian([3.0, 4.0])
+    5.0
+    """
+    return math.sqrt(math.fsum(mu * mu for mu in mus))

@@ -1,0 +1,304 @@
+"""The privacy ledger: what was spent, on what, under which neighbouring relation.
+
+A ledger is charged *before* rows are read. With a cap it refuses a spend that would exceed it;
+with a path it lives in an SQLite file, so that spends of several processes add up there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import sqlite3
+import threading
+import uuid
+import weakref
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from skdpgen.exceptions import BudgetExceededError, PrivacyParameterError
+from skdpgen.privacy.accounting import (
+    check_epsilon_delta,
+    compose_gaussian,
+    gaussian_delta,
+    gaussian_epsilon,
+)
+
+__all__ = ["Adjacency", "LedgerEntry", "PrivacyLedger", "Unit", "check_adjacency"]
+
+Adjacency = Literal["replace-one", "add-remove"]
+Unit = Literal["row", "unit"]
+
+
+def check_adjacency(adjacency: object) -> Adjacency:
+    """Return ``adjacency`` if it is one of the two neighbouring relations.
+
+    Raises
+    ------
+    PrivacyParameterError
+        Otherwise.
+    """
+    if adjacency == "replace-one":
+        return "replace-one"
+    if adjacency == "add-remove":
+        return "add-remove"
+    raise PrivacyParameterError(
+        f"adjacency must be 'replace-one' or 'add-remove', got {adjacency!r}."
+    )
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """One spend: integers and plain numbers only, nothing from the rows.
+
+    Parameters
+    ----------
+    mechanism : str
+        Name of the mechanism.
+    sensitivity_squared : int
+        Squared L2 sensitivity in lattice steps, for the unit of privacy.
+    noise_stddev : float
+        Standard deviation of the ideal Gaussian noise in lattice steps; 0 for none.
+    adjacency : {"replace-one", "add-remove"}
+        The neighbouring relation under which the sensitivity holds.
+    unit : {"row", "unit"}
+        What the guarantee protects: one row, or all rows of one unit (a patient, say).
+    rows_per_unit : int
+        How many rows one unit of privacy contributes at most.
+    epsilon, delta : float
+        The guarantee of this spend on its own.
+    private : bool
+        False for a release made with insecure noise.
+    """
+
+    mechanism: str
+    sensitivity_squared: int
+    noise_stddev: float
+    adjacency: Adjacency
+    unit: Unit
+    rows_per_unit: int
+    epsilon: float
+    delta: float
+    private: bool = True
+
+    @property
+    def mu(self) -> float:
+        """Sensitivity over noise standard deviation; ``inf`` where nothing protects the rows."""
+        if not self.private or self.noise_stddev == 0:
+            return math.inf
+        return math.sqrt(self.sensitivity_squared) / self.noise_stddev
+
+
+# In-memory ledgers of this process by key: a copy made by pickle, deepcopy or clone within the
+# process is the same accountant, and no spend gets lost.
+_live: weakref.WeakValueDictionary[str, PrivacyLedger] = weakref.WeakValueDictionary()
+
+
+class PrivacyLedger:
+    """Records privacy spends and adds them up exactly.
+
+    Parameters
+    ----------
+    epsilon, delta : float or None
+        The cap: a charge that would take the total beyond (epsilon, delta) is refused before
+        anything is read. None for no cap; give both or neither.
+    adjacency : {"replace-one", "add-remove"} or None
+        The relation of the cap and the total. None takes the stricter relation of the entries.
+        Add-remove spends count double in ``mu`` under replace-one (a replacement is a removal and
+        an addition); replace-one spends say nothing about add-remove and are refused there.
+    path : path-like or None
+        An SQLite file that holds the entries. Needed where several processes spend from one
+        budget (``n_jobs``). The cap is enforced inside one transaction.
+
+    Notes
+    -----
+    What is guaranteed is the cap. The running total is exact for spends that were planned without
+    looking at it; a stopping rule that reads it should rely on the cap instead.
+    All entries of a ledger protect the same unit of privacy: rows, or units of several rows.
+
+    Examples
+    --------
+    >>> ledger = PrivacyLedger(epsilon=2.0, delta=1e-5)
+    >>> ledger.charge(LedgerEntry("demo", 4, 2 * 3.731, "replace-one", "row", 1, 1.0, 1e-5))
+    >>> len(ledger.entries), round(ledger.spent(1e-5), 3)
+    (1, 1.0)
+    """
+
+    _key: str
+    _entries: list[LedgerEntry]
+    _lock: threading.RLock
+    _owner: int | None
+
+    def __init__(
+        self,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        *,
+        adjacency: Adjacency | None = None,
+        path: str | os.PathLike[str] | None = None,
+    ) -> None:
+        if (epsilon is None) != (delta is None):
+            raise PrivacyParameterError("a cap needs both epsilon and delta.")
+        self.epsilon = epsilon
+        self.delta = delta
+        if epsilon is not None and delta is not None:
+            self.epsilon, self.delta = check_epsilon_delta(epsilon, delta)
+        self.adjacency = None if adjacency is None else check_adjacency(adjacency)
+        self.path = None if path is None else str(Path(path).absolute())
+        self._key = uuid.uuid4().hex
+        self._entries = []
+        self._lock = threading.RLock()
+        self._owner = os.getpid()
+        _live[self._key] = self
+
+    # -- reading --------------------------------------------------------------------------------
+
+    @property
+    def entries(self) -> tuple[LedgerEntry, ...]:
+        """All spends so far, oldest first."""
+        if self.path is None:
+            with self._lock:
+                return tuple(self._entries)
+        with self._transaction() as connection:
+            return tuple(_read_entries(connection))
+
+    def spent(self, delta: float) -> float:
+        """Total epsilon of all entries at ``delta``; ``inf`` once one of them is not private."""
+        entries = self.entries
+        return gaussian_epsilon(delta, _total_mu(entries, self._relation(entries)))
+
+    @property
+    def detached(self) -> bool:
+        """Whether this is an in-memory copy from another process: its spends would get lost."""
+        return self.path is None and self._owner != os.getpid()
+
+    def __repr__(self) -> str:
+        cap = "no cap" if self.epsilon is None else f"cap ({self.epsilon:g}, {self.delta:g})"
+        where = "in memory" if self.path is None else "in a file"
+        return f"PrivacyLedger({len(self.entries)} entries, {cap}, {where})"
+
+    # -- spending -------------------------------------------------------------------------------
+
+    def charge(self, entry: LedgerEntry) -> None:
+        """Record a spend, or refuse it and record nothing.
+
+        Parameters
+        ----------
+        entry : LedgerEntry
+            The spend about to happen.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the total would exceed the cap, or the ledger is a detached copy.
+        PrivacyParameterError
+            If the entry's unit of privacy or adjacency can't be added to this ledger.
+        """
+        if self.detached:
+            raise BudgetExceededError(
+                "this in-memory ledger is a copy from another process, where its spends would "
+                "get lost: give PrivacyLedger a path to share it between processes."
+            )
+        if self.path is None:
+            with self._lock:
+                self._check([*self._entries, entry])
+                self._entries.append(entry)
+            return
+        with self._transaction() as connection:
+            self._check([*_read_entries(connection), entry])
+            connection.execute("INSERT INTO entries (entry) VALUES (?)", (_to_json(entry),))
+
+    def continued(self) -> PrivacyLedger:
+        """A new in-memory ledger that goes on from a detached copy, with its history and cap."""
+        ledger = PrivacyLedger(self.epsilon, self.delta, adjacency=self.adjacency)
+        ledger._entries.extend(self.entries)
+        return ledger
+
+    def _check(self, entries: list[LedgerEntry]) -> None:
+        if len({entry.unit for entry in entries}) > 1:
+            raise PrivacyParameterError(
+                "all entries of a ledger must protect the same unit: a guarantee for rows can't be "
+                "added to one for units of several rows. Start a new PrivacyLedger."
+            )
+        total = _total_mu(entries, self._relation(entries))
+        if self.epsilon is None or self.delta is None:
+            return
+        if gaussian_delta(self.epsilon, total) > self.delta:
+            raise BudgetExceededError(
+                f"this spend would take the total beyond the ledger's cap of epsilon = "
+                f"{self.epsilon:g}, delta = {self.delta:g}; nothing was read or released."
+            )
+
+    def _relation(self, entries: Iterable[LedgerEntry]) -> Adjacency:
+        if self.adjacency is not None:
+            return self.adjacency
+        if any(entry.adjacency == "replace-one" for entry in entries):
+            return "replace-one"
+        return "add-remove"
+
+    # -- copying and storage --------------------------------------------------------------------
+
+    def __sklearn_clone__(self) -> PrivacyLedger:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> PrivacyLedger:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = (self.epsilon, self.delta, self.adjacency, self.path)
+        return _restore, (self._key, *state, [asdict(entry) for entry in self._entries])
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        connection = sqlite3.connect(str(self.path), timeout=60, isolation_level=None)
+        try:
+            # IMMEDIATE takes the write lock before the entries are read: no spend slips between
+            # the check and the insert.
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("CREATE TABLE IF NOT EXISTS entries (entry TEXT NOT NULL)")
+            yield connection
+            connection.execute("COMMIT")
+        finally:
+            connection.close()
+
+
+def _restore(
+    key: str,
+    epsilon: float | None,
+    delta: float | None,
+    adjacency: Adjacency | None,
+    path: str | None,
+    entries: list[dict[str, Any]],
+) -> PrivacyLedger:
+    """Unpickle: the live ledger where it still exists in this process, else a copy."""
+    live = _live.get(key)
+    if live is not None:
+        return live
+    ledger = PrivacyLedger(epsilon, delta, adjacency=adjacency, path=path)
+    ledger._entries.extend(LedgerEntry(**entry) for entry in entries)
+    ledger._owner = None
+    return ledger
+
+
+def _total_mu(entries: Iterable[LedgerEntry], relation: Adjacency) -> float:
+    mus = []
+    for entry in entries:
+        if relation == "add-remove" and entry.adjacency == "replace-one":
+            raise PrivacyParameterError(
+                "a replace-one spend can't be added to an add-remove ledger: it says nothing "
+                "about adding or removing a row."
+            )
+        mus.append(entry.mu if entry.adjacency == relation else 2 * entry.mu)
+    return compose_gaussian(mus)
+
+
+def _to_json(entry: LedgerEntry) -> str:
+    return json.dumps(asdict(entry))
+
+
+def _read_entries(connection: sqlite3.Connection) -> list[LedgerEntry]:
+    rows = connection.execute("SELECT entry FROM entries ORDER BY rowid").fetchall()
+    return [LedgerEntry(**json.loads(row[0])) for row in rows]

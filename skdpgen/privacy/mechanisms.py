@@ -1,0 +1,256 @@
+"""The mean-embedding mechanism: the only code that sees rows *and* adds noise.
+
+A mechanism is built blind, from public facts, and fixes its sensitivity before it meets a row. It
+takes structured integer input and enforces every bound itself; it trusts no caller.
+
+One row contributes ``[phi ; c] (x) e_y`` and ``w e_y``: a signed block ``phi`` (random Fourier
+features) with squared norm at most ``S``, one category index per one-hot group, of which the
+mechanism makes a non-negative block of squared norm at most ``B``, and the label index ``y``, which
+it turns into the position of both blocks and of the class-count coordinate of weight ``w``. All in
+lattice steps, in integers.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skdpgen.exceptions import PrivacyParameterError
+from skdpgen.privacy.accounting import check_epsilon_delta, noise_multiplier
+from skdpgen.privacy.ledger import Adjacency, LedgerEntry, PrivacyLedger, Unit, check_adjacency
+from skdpgen.privacy.noise import MINIMUM_STDDEV, add_gaussian_noise, current_source
+from skdpgen.privacy.release import Release
+from skdpgen.privacy.spec import EmbeddingSpec
+
+__all__ = ["MeanEmbeddingMechanism", "RowBatch"]
+
+
+@dataclass(frozen=True)
+class RowBatch:
+    """Some rows, as integers. Rows that break a bound contribute nothing.
+
+    Parameters
+    ----------
+    signed : ndarray of int64, shape (n, n_signed)
+        Signed block of each row.
+    codes : ndarray of int64, shape (n, n_groups)
+        Category index of each row in each one-hot group.
+    labels : ndarray of int64, shape (n,)
+        Class index of each row; all 0 without labels.
+    keep : ndarray of bool, shape (n,), or None
+        Rows that may contribute (see :func:`skdpgen.privacy.units.bounded_rows`).
+    """
+
+    signed: npt.NDArray[np.int64]
+    codes: npt.NDArray[np.int64]
+    labels: npt.NDArray[np.int64]
+    keep: npt.NDArray[np.bool_] | None = None
+
+
+@dataclass(frozen=True)
+class MeanEmbeddingMechanism:
+    """Releases a noisy sum of row embeddings per class, and noisy class counts, at once.
+
+    Parameters
+    ----------
+    spec : EmbeddingSpec
+        Shape and weights of what one row contributes.
+    epsilon, delta : float
+        The guarantee, for one unit of privacy.
+    adjacency : {"replace-one", "add-remove"}
+        Under replace-one the number of rows is public and recorded; under add-remove it is
+        private and nothing depends on it.
+    rows_per_unit : int, default=1
+        A unit of privacy contributes at most this many rows; the sensitivity grows by this factor.
+    rows_bounded : bool, default=False
+        Whether batches say by :attr:`RowBatch.keep` which rows may contribute. False with
+        ``rows_per_unit > 1`` relies on the caller's promise.
+
+    Raises
+    ------
+    PrivacyParameterError
+        If a parameter is out of range, if the number of contributing rows is private (add-remove,
+        or bounded units) and there are no class counts to estimate it, or if the noise would be
+        narrower than 2^10 lattice steps.
+
+    Notes
+    -----
+    Proof sketch and threat model: ``README.md`` in this folder.
+    """
+
+    spec: EmbeddingSpec
+    epsilon: float
+    delta: float
+    adjacency: Adjacency = "replace-one"
+    rows_per_unit: int = 1
+    rows_bounded: bool = False
+    _noise_multiplier: float = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        epsilon, delta = check_epsilon_delta(self.epsilon, self.delta)
+        object.__setattr__(self, "epsilon", epsilon)
+        object.__setattr__(self, "delta", delta)
+        check_adjacency(self.adjacency)
+        if not isinstance(self.rows_per_unit, int) or not 1 <= self.rows_per_unit <= 2**20:
+            raise PrivacyParameterError("rows_per_unit must be an integer in [1, 2^20].")
+        if (self.adjacency == "add-remove" or self.rows_bounded) and self.spec.count_steps == 0:
+            raise PrivacyParameterError(
+                "add-remove adjacency and bounded units need a positive count_weight: the number "
+                "of contributing rows is private and has to be estimated from noisy counts."
+            )
+        # Calibrated here, so that a target that can't be met fails before a row is read.
+        object.__setattr__(self, "_noise_multiplier", noise_multiplier(epsilon, delta))
+        if self.noise_stddev < MINIMUM_STDDEV:
+            raise PrivacyParameterError(
+                "the noise would be narrower than 2^10 lattice steps: use a finer lattice."
+            )
+
+    @property
+    def sensitivity_squared(self) -> int:
+        """Squared L2 sensitivity in lattice steps, for the unit of privacy, exactly."""
+        return self.spec.sensitivity_squared(self.adjacency) * self.rows_per_unit**2
+
+    @property
+    def noise_stddev(self) -> float:
+        """Standard deviation of the ideal Gaussian noise in lattice steps, rounded up."""
+        sensitivity = math.nextafter(math.sqrt(self.sensitivity_squared), math.inf)
+        return math.nextafter(self._noise_multiplier * sensitivity, math.inf)
+
+    @property
+    def unit(self) -> Unit:
+        """What the guarantee protects: one row, or all rows of one unit."""
+        return "row" if self.rows_per_unit == 1 and not self.rows_bounded else "unit"
+
+    def release(
+        self,
+        batches: Iterable[RowBatch],
+        ledger: PrivacyLedger,
+        *,
+        public: Mapping[str, Any] | None = None,
+        public_arrays: Mapping[str, npt.NDArray[Any]] | None = None,
+    ) -> Release:
+        """Charge the ledger, sum the rows exactly, add noise once.
+
+        Parameters
+        ----------
+        batches : iterable of RowBatch
+            The private rows, in any order and any chunking: the sums are exact integers. Consumed
+            only after the charge went through.
+        ledger : PrivacyLedger
+            Charged before the first batch is asked for.
+        public, public_arrays : mapping, optional
+            Public facts that the release should carry: feature map, schema. They must not depend
+            on rows.
+
+        Returns
+        -------
+        Release
+
+        Raises
+        ------
+        BudgetExceededError
+            If the ledger refuses; no row was read then.
+        """
+        source = current_source()
+        ledger.charge(
+            LedgerEntry(
+                mechanism="mean embedding",
+                sensitivity_squared=self.sensitivity_squared,
+                noise_stddev=self.noise_stddev,
+                adjacency=self.adjacency,
+                unit=self.unit,
+                rows_per_unit=self.rows_per_unit,
+                epsilon=self.epsilon if source.secure else math.inf,
+                delta=self.delta,
+                private=source.secure,
+            )
+        )
+        sums, counts, n_rows = self._accumulate(batches)
+        exact = np.concatenate([sums.ravel(), counts if self.spec.count_steps else counts[:0]])
+        noisy = add_gaussian_noise(exact, self.noise_stddev, self.sensitivity_squared, source)
+        return Release(
+            spec=self.spec,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            adjacency=self.adjacency,
+            unit=self.unit,
+            rows_per_unit=self.rows_per_unit,
+            rows_bounded=self.rows_bounded,
+            n_rows=n_rows if self.adjacency == "replace-one" else None,
+            sensitivity_squared=self.sensitivity_squared,
+            noise_stddev=self.noise_stddev,
+            noise="discrete gaussian" if source.secure else "insecure",
+            noisy_sums=noisy[: sums.size].reshape(sums.shape),
+            noisy_counts=noisy[sums.size :],
+            public_json=json.dumps(dict(public or {}), allow_nan=False),
+            public_arrays=dict(public_arrays or {}),
+        )
+
+    def _accumulate(
+        self, batches: Iterable[RowBatch]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], int]:
+        """Exact sums (C, D), weighted counts (C,) and the number of rows."""
+        spec = self.spec
+        sums = np.zeros((spec.n_classes, spec.width), dtype=np.int64)
+        counts = np.zeros(spec.n_classes, dtype=np.int64)
+        n_rows = 0
+        for batch in batches:
+            self._check_structure(batch)
+            n_rows += len(batch.labels)
+            labels = enforced_labels(batch, spec)
+            bounded = within_norm(batch.signed, spec)
+            for y in range(spec.n_classes):
+                rows = labels == y
+                counts[y] += spec.count_steps * int(rows.sum())
+                sums[y, : spec.n_signed] += batch.signed[rows & bounded].sum(axis=0)
+                position = spec.n_signed
+                for group, width in enumerate(spec.group_widths):
+                    codes = batch.codes[rows, group]
+                    codes = codes[(codes >= 0) & (codes < width)]
+                    occurrences = np.bincount(codes, minlength=width)
+                    sums[y, position : position + width] += spec.category_steps * occurrences
+                    position += width
+        return sums, counts, n_rows
+
+    def _check_structure(self, batch: RowBatch) -> None:
+        n = len(batch.labels)
+        shapes = batch.signed.shape, batch.codes.shape
+        if shapes != ((n, self.spec.n_signed), (n, len(self.spec.group_widths))):
+            raise PrivacyParameterError("a batch doesn't have the shape that the spec gives.")
+        if any(a.dtype != np.int64 for a in (batch.signed, batch.codes, batch.labels)):
+            raise PrivacyParameterError("a batch must hold int64 arrays only.")
+        if (batch.keep is not None) != self.rows_bounded:
+            raise PrivacyParameterError(
+                "batches must have keep under rows_bounded, and only there."
+            )
+
+
+def enforced_labels(batch: RowBatch, spec: EmbeddingSpec) -> npt.NDArray[np.int64]:
+    """Label of each row, -1 for a row that contributes nothing.
+
+    That is a row with a label out of range and a row beyond its unit's limit.
+    """
+    valid = (batch.labels >= 0) & (batch.labels < spec.n_classes)
+    if batch.keep is not None:
+        valid &= batch.keep
+    return np.where(valid, batch.labels, -1)
+
+
+def within_norm(signed: npt.NDArray[np.int64], spec: EmbeddingSpec) -> npt.NDArray[np.bool_]:
+    """Which rows of a signed block keep their norm bound, decided in integers.
+
+    Where every entry is at most 2^bits in size, the sum of squares is at most
+    ``n_signed * 2^(2 bits) < 2^63`` and can't overflow; where an entry is larger, the row is out
+    whatever the overflown sum says.
+    """
+    limit = 2**spec.lattice_bits
+    small = (signed.max(axis=1, initial=0) <= limit) & (signed.min(axis=1, initial=0) >= -limit)
+    squared_norm = np.einsum("ij,ij->i", signed, signed)
+    within: npt.NDArray[np.bool_] = small & (squared_norm <= spec.signed_bound)
+    return within

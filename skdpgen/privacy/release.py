@@ -1,0 +1,293 @@
+"""The release: everything that leaves the privacy core, and all that training ever sees."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import uuid
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skdpgen.exceptions import ReleaseError
+from skdpgen.privacy.accounting import gaussian_delta, gaussian_epsilon
+from skdpgen.privacy.ledger import Adjacency, Unit
+from skdpgen.privacy.noise import MINIMUM_STDDEV
+from skdpgen.privacy.spec import EmbeddingSpec
+
+__all__ = ["Release"]
+
+_FORMAT = "skdpgen-release"
+_VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A noisy mean embedding with the record of how it was made. Immutable and publishable.
+
+    It holds no row, nothing derived from rows but the noisy integers, and under add-remove not
+    the number of rows.
+
+    Parameters
+    ----------
+    spec : EmbeddingSpec
+        Shape and bounds of a row's contribution.
+    epsilon, delta : float
+        The guarantee, for one unit of privacy under ``adjacency``.
+    adjacency : {"replace-one", "add-remove"}
+        The neighbouring relation.
+    unit : {"row", "unit"}
+        What is protected: one row, or all rows of one unit (a patient, say).
+    rows_per_unit : int
+        Rows that a unit of privacy contributes at most.
+    rows_bounded : bool
+        Whether rows beyond ``rows_per_unit`` were left out by unit; then the number of rows that
+        contributed is private, and is estimated from the noisy counts.
+    n_rows : int or None
+        Number of rows of the table, public under replace-one; None under add-remove.
+    sensitivity_squared : int
+        In squared lattice steps, for the unit of privacy.
+    noise_stddev : float
+        Standard deviation of the ideal Gaussian noise, in lattice steps.
+    noise : {"discrete gaussian", "insecure"}
+        How the noise was drawn; "insecure" releases are not private.
+    noisy_sums : ndarray of int64, shape (n_classes, width)
+        Sum of row embeddings per class plus noise, in lattice steps.
+    noisy_counts : ndarray of int64, shape (n_classes,) or (0,)
+        Weighted class counts plus noise, in lattice steps; empty if the count weight is 0.
+    public_json : str
+        Public facts as JSON text: feature map, schema. See :attr:`public`.
+    public_arrays : mapping of str to ndarray
+        Public arrays, such as the frequencies.
+    """
+
+    spec: EmbeddingSpec
+    epsilon: float
+    delta: float
+    adjacency: Adjacency
+    unit: Unit
+    rows_per_unit: int
+    rows_bounded: bool
+    n_rows: int | None
+    sensitivity_squared: int
+    noise_stddev: float
+    noise: str
+    noisy_sums: npt.NDArray[np.int64] = field(repr=False)
+    noisy_counts: npt.NDArray[np.int64] = field(repr=False)
+    public_json: str = field(repr=False)
+    public_arrays: Mapping[str, npt.NDArray[Any]] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        arrays = {name: _frozen(array) for name, array in self.public_arrays.items()}
+        object.__setattr__(self, "public_arrays", MappingProxyType(arrays))
+        object.__setattr__(self, "noisy_sums", _frozen(self.noisy_sums))
+        object.__setattr__(self, "noisy_counts", _frozen(self.noisy_counts))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Through the constructor, which freezes the arrays again.
+        values = [getattr(self, f.name) for f in fields(self)]
+        return Release, tuple(dict(v) if isinstance(v, MappingProxyType) else v for v in values)
+
+    # -- the guarantee --------------------------------------------------------------------------
+
+    @property
+    def private(self) -> bool:
+        """Whether the noise was drawn securely."""
+        return self.noise == "discrete gaussian"
+
+    @property
+    def public(self) -> dict[str, Any]:
+        """The public facts that came along: a fresh copy on each access."""
+        facts: dict[str, Any] = json.loads(self.public_json)
+        return facts
+
+    def statement(self) -> str:
+        """The guarantee in one sentence, adjacency and unit of privacy named."""
+        if not self.private:
+            return "NOT PRIVATE: made with insecure noise, for tests and benchmarks only."
+        change = "replacing" if self.adjacency == "replace-one" else "adding or removing"
+        unit = "one row"
+        if self.unit == "unit":
+            kept = "kept" if self.rows_bounded else "promised"
+            unit = f"all rows of one unit (at most {self.rows_per_unit} rows a unit, {kept})"
+        return (
+            f"({self.epsilon:g}, {self.delta:g})-differentially private for {change} {unit} "
+            f"({self.adjacency} adjacency)."
+        )
+
+    def verify(self) -> float:
+        """Recompute epsilon from what the release recorded about itself.
+
+        Sensitivity from the spec, the unit and the adjacency; epsilon at ``delta`` from
+        sensitivity and noise by the exact formula.
+
+        Returns
+        -------
+        float
+            The recomputed epsilon, at most :attr:`epsilon`; ``inf`` for insecure noise.
+
+        Raises
+        ------
+        ReleaseError
+            If the record contradicts itself or promises more than the noise gives.
+        """
+        sensitivity_squared = self.spec.sensitivity_squared(self.adjacency) * self.rows_per_unit**2
+        if self.sensitivity_squared != sensitivity_squared:
+            raise ReleaseError("the recorded sensitivity isn't the one of the recorded spec.")
+        n_counts = self.spec.n_classes if self.spec.count_steps else 0
+        shapes = self.noisy_sums.shape, self.noisy_counts.shape
+        if shapes != ((self.spec.n_classes, self.spec.width), (n_counts,)):
+            raise ReleaseError("the noisy arrays don't have the shape that the spec gives.")
+        if {self.noisy_sums.dtype, self.noisy_counts.dtype} != {np.dtype(np.int64)}:
+            raise ReleaseError("the noisy arrays aren't integers.")
+        if (self.unit == "row") != (self.rows_per_unit == 1 and not self.rows_bounded):
+            raise ReleaseError("the recorded unit of privacy contradicts the recorded bounds.")
+        if (self.n_rows is None) != (self.adjacency == "add-remove"):
+            raise ReleaseError("the number of rows is recorded under replace-one and only there.")
+        if not self.private:
+            return math.inf
+        if not self.noise_stddev >= MINIMUM_STDDEV:
+            raise ReleaseError("the recorded noise is too narrow for the lattice.")
+        mu = math.sqrt(sensitivity_squared) / self.noise_stddev
+        if gaussian_delta(self.epsilon, mu) > self.delta:
+            raise ReleaseError("the recorded noise is too small for the recorded guarantee.")
+        return min(gaussian_epsilon(self.delta, mu), self.epsilon)
+
+    # -- free views: post-processing of the noisy integers ----------------------------------------
+
+    @property
+    def row_count(self) -> float:
+        """Number of rows: public under replace-one, else the noisy total, at least 1."""
+        if self.n_rows is not None and not self.rows_bounded:
+            return float(self.n_rows)
+        return max(1.0, float(self.noisy_counts.sum()) / self.spec.count_steps)
+
+    def mean_embedding(self) -> npt.NDArray[np.float64]:
+        """Estimate of ``mean_i phi(x_i) (x) y_i``, shape (n_classes, width)."""
+        return self.noisy_sums / (2.0**self.spec.lattice_bits * self.row_count)
+
+    def class_proportions(self) -> npt.NDArray[np.float64]:
+        """Estimated class proportions, positive, summing to 1; shape (n_classes,).
+
+        Counts below one row, which noise can produce, are raised to one row.
+        """
+        if self.spec.n_classes == 1:
+            return np.ones(1)
+        counts = np.maximum(1.0, self.noisy_counts / self.spec.count_steps)
+        return np.asarray(counts / counts.sum())
+
+    @property
+    def coordinate_stddev(self) -> float:
+        """Noise standard deviation of one coordinate of :meth:`mean_embedding`."""
+        return self.noise_stddev / (2.0**self.spec.lattice_bits * self.row_count)
+
+    # -- storage ----------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the release to a file: a zip of ``header.json`` and one ``.npy`` an array.
+
+        No pickle is involved, nothing but the fields of the release is written, time stamps are
+        constant, and the file appears whole or not at all.
+        """
+        header = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "spec": {f.name: getattr(self.spec, f.name) for f in fields(self.spec)},
+            "public": self.public,
+            **{name: getattr(self, name) for name in _PLAIN_FIELDS},
+        }
+        target = Path(path)
+        draft = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
+        try:
+            with zipfile.ZipFile(draft, "x") as archive:
+                _write(archive, "header.json", json.dumps(header, allow_nan=False).encode())
+                for name, array in self._arrays().items():
+                    _write(archive, f"{name}.npy", _to_npy(array))
+            os.replace(draft, target)
+        finally:
+            draft.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Release:
+        """Read a release written by :meth:`save`, and verify it.
+
+        Raises
+        ------
+        ReleaseError
+            If the file isn't a release, is damaged, is of a newer version, or doesn't verify.
+        """
+        try:
+            with zipfile.ZipFile(path) as archive:
+                header = json.loads(archive.read("header.json"))
+                if header["format"] != _FORMAT or header["version"] != _VERSION:
+                    raise ReleaseError(
+                        f"not a release of version {_VERSION}: written by another version of "
+                        f"skdpgen, or by another program."
+                    )
+                arrays = {
+                    name[: -len(".npy")]: _from_npy(archive.read(name))
+                    for name in archive.namelist()
+                    if name.endswith(".npy")
+                }
+                spec = dict(header["spec"])
+                spec["group_widths"] = tuple(spec["group_widths"])
+                release = cls(
+                    spec=EmbeddingSpec(**spec),
+                    public_json=json.dumps(header["public"]),
+                    noisy_sums=arrays.pop("noisy_sums"),
+                    noisy_counts=arrays.pop("noisy_counts"),
+                    public_arrays={name[len("public/") :]: a for name, a in arrays.items()},
+                    **{name: header[name] for name in _PLAIN_FIELDS},
+                )
+            release.verify()
+        except (OSError, ReleaseError):
+            raise
+        except Exception as error:
+            raise ReleaseError(f"the file is damaged or not a release: {error}") from None
+        return release
+
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        public = {f"public/{name}": array for name, array in self.public_arrays.items()}
+        return {"noisy_sums": self.noisy_sums, "noisy_counts": self.noisy_counts, **public}
+
+
+_PLAIN_FIELDS = (
+    "epsilon",
+    "delta",
+    "adjacency",
+    "unit",
+    "rows_per_unit",
+    "rows_bounded",
+    "n_rows",
+    "sensitivity_squared",
+    "noise_stddev",
+    "noise",
+)
+
+
+def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    array = np.array(array)
+    array.setflags(write=False)
+    return array
+
+
+def _write(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
+    archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
+
+
+def _to_npy(array: npt.NDArray[Any]) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _from_npy(content: bytes) -> npt.NDArray[Any]:
+    return np.asarray(np.load(io.BytesIO(content), allow_pickle=False))

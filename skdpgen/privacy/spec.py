@@ -1,0 +1,110 @@
+"""What one row may contribute to a mean embedding, and the exact sensitivity that follows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from skdpgen.exceptions import PrivacyParameterError
+from skdpgen.privacy.ledger import Adjacency, check_adjacency
+
+__all__ = ["EmbeddingSpec"]
+
+
+@dataclass(frozen=True)
+class EmbeddingSpec:
+    """What one row may contribute to a mean embedding: shape, weights and their exact bounds.
+
+    Parameters
+    ----------
+    n_signed : int
+        Width of the signed block (twice the number of frequencies); 0 for none.
+    group_widths : tuple of int
+        Widths of the one-hot groups, each at least 2; empty for none.
+    n_classes : int
+        Number of classes; 1 without labels.
+    count_weight : float
+        Weight w of the class-count coordinate, in [0, 16]; 0 releases no counts.
+
+    Raises
+    ------
+    PrivacyParameterError
+        If a value is out of range or a row would contribute nothing.
+
+    Notes
+    -----
+    One is ``2**lattice_bits`` lattice steps, as many as let a row's squared norm fit into int64.
+    """
+
+    n_signed: int
+    group_widths: tuple[int, ...]
+    n_classes: int
+    count_weight: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.n_signed <= 2**24:
+            raise PrivacyParameterError("the signed block must have at most 2^24 coordinates.")
+        if any(width < 2 for width in self.group_widths):
+            raise PrivacyParameterError("a one-hot group needs at least two categories.")
+        if self.width == 0:
+            raise PrivacyParameterError("there is nothing to release: no features are declared.")
+        if self.n_classes < 1:
+            raise PrivacyParameterError("there must be at least one class.")
+        if not 0 <= self.count_weight <= 16:
+            raise PrivacyParameterError("count_weight must be a number in [0, 16].")
+
+    @property
+    def width(self) -> int:
+        """Width D of the embedding: signed block, then one column a category."""
+        return self.n_signed + sum(self.group_widths)
+
+    @property
+    def lattice_bits(self) -> int:
+        """Binary digits of the lattice: ``n_signed * 2**(2 * bits)`` stays below 2^63."""
+        bits: int = (62 - max(1, self.n_signed).bit_length()) // 2
+        return min(30, bits)
+
+    @property
+    def signed_bound(self) -> int:
+        """Largest squared norm S of a row's signed block, in squared lattice steps."""
+        return 1 << (2 * self.lattice_bits) if self.n_signed else 0
+
+    @property
+    def category_steps(self) -> int:
+        """Weight of one category: ``1 / sqrt(d)``, d the number of one-hot columns, rounded down.
+
+        This is the sum kernel of the DP-MERF paper (arXiv 2002.11603, sec. 4.3).
+        """
+        d = sum(self.group_widths)
+        return math.isqrt((1 << 2 * self.lattice_bits) // d) if d else 0
+
+    @property
+    def categorical_bound(self) -> int:
+        """Squared norm B of a row's one-hot block, in squared lattice steps."""
+        return len(self.group_widths) * self.category_steps**2
+
+    @property
+    def count_steps(self) -> int:
+        """The count weight in lattice steps."""
+        return round(self.count_weight * (1 << self.lattice_bits))
+
+    def sensitivity_squared(self, adjacency: Adjacency) -> int:
+        """Squared L2 sensitivity of the sums and counts for one row, in squared lattice steps.
+
+        Parameters
+        ----------
+        adjacency : {"replace-one", "add-remove"}
+
+        Returns
+        -------
+        int
+            With S, B the bounds of the two blocks and W the count weight: ``S + B + W^2`` for
+            add-remove; for replace-one the largest of ``4 S + 2 B`` (same label), ``2 (S + B +
+            W^2)`` (another label, with two classes or more) and ``S + B + W^2`` (against a row that
+            contributes nothing). Proof in this folder's README.
+        """
+        row = self.signed_bound + self.categorical_bound + self.count_steps**2
+        if check_adjacency(adjacency) == "add-remove":
+            return row
+        same_label = 4 * self.signed_bound + 2 * self.categorical_bound
+        return max(same_label, 2 * row if self.n_classes > 1 else row)
