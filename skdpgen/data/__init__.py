@@ -1,0 +1,47 @@
+"""From private tables to encoded rows and back: schema, frames, encoders, preprocessor.
+
+Everything here is a function of one row and of public facts (the schema, the names and dtypes
+of a frame). Nothing is learned from rows.
+"""
+
+from typing import TYPE_CHECKING
+
+from .._lazy import attach
+
+if TYPE_CHECKING:
+    from .columns import Boolean as Boolean
+    from .columns import Categorical as Categorical
+    from .columns import Column as Column
+    from .columns import Datetime as Datetime
+    from .columns import Id as Id
+    from .columns import Numeric as Numeric
+    from .columns import Ordinal as Ordinal
+    from .columns import Text as Text
+    from .encoders import make_encoder as make_encoder
+    from .frames import FrameTemplate as FrameTemplate
+    from .frames import SeriesTemplate as SeriesTemplate
+    from .frames import as_table as as_table
+    from .frames import iter_chunks as iter_chunks
+    from .preprocessing import TabularPreprocessor as TabularPreprocessor
+    from .schema import Schema as Schema
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "Boolean": "columns",
+        "Categorical": "columns",
+        "Column": "columns",
+        "Datetime": "columns",
+        "FrameTemplate": "frames",
+        "Id": "columns",
+        "Numeric": "columns",
+        "Ordinal": "columns",
+        "Schema": "schema",
+        "SeriesTemplate": "frames",
+        "TabularPreprocessor": "preprocessing",
+        "Text": "columns",
+        "as_table": "frames",
+        "iter_chunks": "frames",
+        "make_encoder": "encoders",
+    },
+)

@@ -1,0 +1,112 @@
+import datetime
+import decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skdpgen.data.cells import (
+    canonical_number,
+    moment_of,
+    moment_parser,
+    number_of,
+    parse_number,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("12", 12),
+        (" 0311 ", 311),
+        ("-1.5", -1.5),
+        ("1e3", 1000.0),
+        (str(2**70 + 1), 2**70 + 1),
+        ("inf", float("inf")),
+        ("nan", None),
+        ("", None),
+        ("?", None),
+        ("1_000", None),
+        ("0x10", None),
+        ("1" * 401, None),
+    ],
+)
+def test_parse_number(text, number):
+    assert parse_number(text) == number
+
+
+def test_canonical_number_is_the_inverse_of_str():
+    assert canonical_number("94") == 94
+    assert canonical_number("0.5") == 0.5
+    for text in ("094", "+94", "94.", "1e2", "inf", "nan", "a", " 94"):
+        assert canonical_number(text) is None
+
+
+@pytest.mark.parametrize(
+    ("cell", "number"),
+    [
+        (True, 1),
+        (np.bool_(True), 1),
+        (np.uint64(2**64 - 1), 2**64 - 1),
+        (np.float32(0.5), 0.5),
+        (np.longdouble(2.5), 2.5),
+        (decimal.Decimal(2**60 + 1), 2**60 + 1),
+        (decimal.Decimal("0.5"), 0.5),
+        (decimal.Decimal("1e999999"), float("inf")),
+        (decimal.Decimal("sNaN"), None),
+        (decimal.Decimal("NaN"), None),
+        (pd.NA, None),
+        (pd.NaT, None),
+        (None, None),
+        (1j, None),
+        ([1], None),
+        (b"1", None),
+        (np.array(1), None),
+    ],
+)
+def test_number_of(cell, number):
+    found = number_of(cell)
+    assert found == number
+    assert type(found) is type(number)
+
+
+def test_number_of_asks_no_object_for_anything(hostile_cells):
+    assert number_of(hostile_cells[0]) is None
+    assert number_of(hostile_cells[1]) == 17  # its text, without its own __str__
+    for cell in hostile_cells:
+        number_of(cell)
+
+
+DAY = 86_400_000_000
+
+
+@pytest.mark.parametrize(
+    ("cell", "moment"),
+    [
+        (datetime.date(1970, 1, 2), DAY),
+        (datetime.datetime(1970, 1, 2, 0, 0, 1), DAY + 10**6),
+        (pd.Timestamp("1970-01-02 00:00:00.000001"), DAY + 1),
+        (pd.Timestamp("1970-01-02", tz="Asia/Tokyo"), DAY - 9 * 3600 * 10**6),
+        (np.datetime64("1969-12-31", "D"), -DAY),
+        (np.datetime64("NaT"), None),
+        (pd.NaT, None),
+        ("1970-01-02", None),
+        (0, None),
+        (None, None),
+    ],
+)
+def test_moment_of(cell, moment):
+    assert moment_of(cell, None) == moment
+
+
+def test_moment_of_text_needs_the_format():
+    parse = moment_parser("%d.%m.%Y")
+    assert moment_of("02.01.1970", parse) == DAY
+    assert moment_of("1970-01-02", parse) is None
+    assert moment_of("02.01.1970" + " " * 400, parse) is None
+
+
+def test_moment_of_asks_no_object_for_anything(hostile_cells):
+    parse = moment_parser("%Y")
+    for cell in hostile_cells:
+        moment_of(cell, parse)
