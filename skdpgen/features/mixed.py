@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from skdpgen.features.embedding import MixedEmbedding
     from skdpgen.privacy.release import Release
 
-__all__ = ["MixedFeatureMap"]
+__all__ = ["MixedFeatureMap", "default_bandwidth"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,3 +180,20 @@ class MixedFeatureMap:
             frequencies=release.public_arrays["frequencies"],
             frequency_bits=int(facts["frequency_bits"]),
         )
+
+
+def default_bandwidth(n_numeric: int) -> tuple[float, ...]:
+    """Bandwidths that suit most tables, from the number of numeric columns alone.
+
+    Parameters
+    ----------
+    n_numeric : int
+        Number of columns scaled to [0, 1].
+
+    Returns
+    -------
+    tuple of float
+        Length scales to be mixed.
+    """
+    root = math.sqrt(max(1, n_numeric))
+    return (0.1 * root, 0.3 * root)

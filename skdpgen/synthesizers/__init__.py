@@ -1,0 +1,13 @@
+"""Synthesizers: fit on private rows once, sample synthetic rows as often as you like."""
+
+from typing import TYPE_CHECKING
+
+from skdpgen._lazy import attach
+
+if TYPE_CHECKING:
+    from .base import ReleaseSynthesizer as ReleaseSynthesizer
+    from .dpmerf import DPMERFSynthesizer as DPMERFSynthesizer
+
+__getattr__, __dir__, __all__ = attach(
+    __name__, {"DPMERFSynthesizer": "dpmerf", "ReleaseSynthesizer": "base"}
+)

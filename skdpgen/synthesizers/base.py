@@ -1,0 +1,199 @@
+"""What all synthesizers share: one release, then training and sampling without rows."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from skdpgen.exceptions import InputError, PrivacyWarning
+from skdpgen.privacy.ledger import PrivacyLedger
+from skdpgen.privacy.release import Release
+from skdpgen.synthesizers._labels import choose_labels, label_array
+from skdpgen.synthesizers._parameters import check_number, checked_ledger, seed_sequence
+from skdpgen.synthesizers._table import TableCodec
+
+if TYPE_CHECKING:
+    from skdpgen.synthesizers._training import TrainingPlan
+
+__all__ = ["ReleaseSynthesizer"]
+
+
+class ReleaseSynthesizer(BaseEstimator):
+    """Base of synthesizers that publish one release and work on from there.
+
+    A subclass has ``fit``, which ends in :meth:`_adopt` and :meth:`_train`, and says how training
+    is planned and run. Everything here works without rows.
+    """
+
+    #: Parameters that never touch rows: :meth:`retrain` changes them free of privacy cost.
+    post_processing_parameters: ClassVar[tuple[str, ...]]
+
+    ledger: PrivacyLedger | None
+
+    @abstractmethod
+    def _plan(self, codec: TableCodec) -> TrainingPlan:
+        """The untrained generator, settings and seeds; raises for bad parameters."""
+
+    @abstractmethod
+    def _train(self, plan: TrainingPlan) -> Self:
+        """Train on :attr:`release_`."""
+
+    # -- training -------------------------------------------------------------------------------
+
+    def retrain(self, **post_processing_params: Any) -> Self:
+        """Train again on :attr:`release_`, with other post-processing parameters, free of cost.
+
+        There are no rows in this signature: whatever it does is post-processing.
+
+        Parameters
+        ----------
+        **post_processing_params
+            New values of :attr:`post_processing_parameters`; the others stay.
+
+        Returns
+        -------
+        self : DPMERFSynthesizer
+
+        Raises
+        ------
+        InputError
+            If a parameter is a privacy parameter: that needs a new release, by :meth:`fit`.
+        """
+        check_is_fitted(self, "release_")
+        for name in post_processing_params:
+            if name not in self.post_processing_parameters:
+                raise InputError(
+                    f"{name!r} isn't a post-processing parameter: set it with set_params and fit "
+                    f"again (which spends budget). Free to change: "
+                    f"{', '.join(self.post_processing_parameters)}."
+                )
+        before = {name: getattr(self, name) for name in post_processing_params}
+        self.set_params(**post_processing_params)
+        try:
+            plan = self._plan(self._codec)
+        except BaseException:
+            # A refused value must not stay behind and describe a generator that it didn't make.
+            self.set_params(**before)
+            raise
+        return self._train(plan)
+
+    # -- sampling ---------------------------------------------------------------------------------
+
+    def sample(
+        self,
+        n_samples: int = 1,
+        random_state: int | np.random.RandomState | None = None,
+        *,
+        y: Any = None,
+    ) -> Any:
+        """Draw synthetic rows; post-processing, free of cost, as often as you like.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of rows, at least 0. Each row has the same distribution whatever the number.
+        random_state : int, RandomState instance or None, default=None
+            None continues the synthesizer's own stream: every call gives new rows. An int gives
+            the same rows every time.
+        y : None, "balanced", mapping or array-like of shape (n_samples,), default=None
+            Labels of the rows, for labeled synthesizers: None draws from the noisy class
+            proportions, "balanced" from equal shares, a mapping from its shares per label, and
+            an array-like gives the label of each row.
+
+        Returns
+        -------
+        DataFrame or ndarray, or tuple of two
+            What was fitted: same columns, order, dtypes and frame type; ``(X, y)`` after
+            ``fit(X, y)``.
+
+        Raises
+        ------
+        InputError
+            If ``n_samples`` is negative or no integer, ``random_state`` can't seed anything, or
+            ``y`` names an unknown label.
+        """
+        check_is_fitted(self, "generator_")
+        check_number("n_samples", n_samples, Integral)
+        if n_samples < 0:
+            raise InputError(f"n_samples must be at least 0, got {n_samples}.")
+        if y is not None and self._codec.labels is None:
+            raise InputError("y can only be asked for when the target has listed values.")
+        rng = self._sampling_rng
+        if random_state is not None:
+            rng = np.random.default_rng(seed_sequence(random_state))
+        proportions = self.release_.class_proportions()
+        labels = choose_labels(y, int(n_samples), proportions, self._codec.encode_labels, rng)
+        rows = self.generator_.sample(labels, seed=int(rng.integers(2**63)))
+        return self._codec.decode(rows, labels)
+
+    def privacy_statement(self) -> str:
+        """What the release promises, and what was spent in total, in plain words."""
+        check_is_fitted(self, "release_")
+        statement = self.release_.statement()
+        ledger = getattr(self, "ledger_", None)
+        if ledger is not None and len(ledger.entries) > 1:
+            total = ledger.spent(self.release_.delta)
+            statement += (
+                f" It is one of {len(ledger.entries)} releases in its ledger, which together "
+                f"spend epsilon = {total:.4g} at delta = {self.release_.delta:g}."
+            )
+        return statement
+
+    # -- scikit-learn -----------------------------------------------------------------------------
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.target_tags.required = False
+        tags.non_deterministic = True
+        return tags
+
+    def __sklearn_clone__(self) -> Self:
+        # A clone reads the same rows in a grid search: it spends from the same ledger.
+        clone: Self = super().__sklearn_clone__()
+        clone._own_ledger = self._ensure_own_ledger()
+        return clone
+
+    # -- internals --------------------------------------------------------------------------------
+
+    def _ledger_in_use(self) -> PrivacyLedger:
+        ledger = checked_ledger(self.ledger)
+        return self._ensure_own_ledger() if ledger is None else ledger
+
+    def _ensure_own_ledger(self) -> PrivacyLedger:
+        own: PrivacyLedger | None = getattr(self, "_own_ledger", None)
+        if own is None:
+            own = PrivacyLedger()
+        elif own.detached:
+            own = own.continued()
+            warnings.warn(
+                "this synthesizer comes from another process: its ledger goes on here with the "
+                "spends so far, but the original won't see new ones. Use ledger="
+                "PrivacyLedger(path=...) where several processes fit on the same rows.",
+                PrivacyWarning,
+                stacklevel=4,
+            )
+        self._own_ledger = own
+        return own
+
+    def _adopt(self, release: Release, codec: TableCodec) -> None:
+        """Keep the release and the codec: all that is left of the arguments of ``fit``."""
+        self.release_ = release
+        self._codec = codec
+        preprocessor = codec.preprocessor
+        self.n_features_in_ = preprocessor.n_features_in_
+        for name in ("feature_names_in_", "classes_"):
+            self.__dict__.pop(name, None)
+        if hasattr(preprocessor, "feature_names_in_"):
+            self.feature_names_in_ = preprocessor.feature_names_in_
+        if codec.labels is not None:
+            self.classes_ = label_array(codec.classes)

@@ -1,0 +1,403 @@
+"""DP-MERF: one noisy mean embedding of the rows, then a generator trained to match it."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+
+from skdpgen.data.frames import as_table, n_rows
+from skdpgen.data.schema import Schema
+from skdpgen.exceptions import (
+    InputError,
+    PrivacyParameterError,
+    PrivacyWarning,
+    ReleaseError,
+    SkdpgenWarning,
+)
+from skdpgen.features.mixed import MixedFeatureMap, default_bandwidth
+from skdpgen.privacy.accounting import check_epsilon_delta
+from skdpgen.privacy.ledger import Adjacency, PrivacyLedger, check_adjacency
+from skdpgen.privacy.mechanisms import MeanEmbeddingMechanism, RowBatch
+from skdpgen.privacy.release import Release
+from skdpgen.privacy.units import bounded_rows
+from skdpgen.synthesizers._parameters import as_schema, seed_sequence, unit_codes
+from skdpgen.synthesizers._table import TableCodec
+from skdpgen.synthesizers.base import ReleaseSynthesizer
+
+if TYPE_CHECKING:
+    from skdpgen.generators.base import GeneratorSpec
+    from skdpgen.synthesizers._training import TrainingPlan
+
+__all__ = ["DPMERFSynthesizer"]
+
+# Size in elements of the largest arrays of the data pass: 64 MiB of integer features.
+_CHUNK_ELEMENTS = 2**23
+
+
+class DPMERFSynthesizer(ReleaseSynthesizer):
+    """Differentially private synthetic tables from one noisy mean embedding (DP-MERF).
+
+    ``fit`` reads the private rows once: it sums random features of the rows, crossed with the
+    label, adds Gaussian noise, and stores the result as :attr:`release_`. A generator is then
+    trained to produce rows with the same mean embedding. Training, retraining and sampling only
+    see the release, so they cost no privacy.
+
+    Which variant of the paper runs follows from the table and the parameters: *labeled* where the
+    schema names a target with listed values, else *unlabeled*; *heterogeneous* (sum of a Gaussian
+    kernel on numbers and a linear kernel on one-hot categories) where there are categories;
+    *imbalanced* with ``class_weight="balanced"``; *images* (convolutional generator) where the
+    schema has an ``image_shape``.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter, in [1e-6, 500]. Privacy parameter.
+    delta : float
+        Privacy parameter, in (0, 1); well below one over the number of rows.
+    schema : Schema, mapping or path, default=None
+        Public facts about the columns: a :class:`~skdpgen.Schema`, its dictionary form, or the
+        path of its JSON file. None uses what dtypes declare by themselves and refuses the other
+        columns by name. Privacy parameter.
+    adjacency : {"replace-one", "add-remove"}, default="replace-one"
+        The neighboring relation. Under replace-one the number of rows is public; under add-remove
+        it is private and nothing depends on it. Privacy parameter.
+    rows_per_unit : int, default=1
+        Rows that one unit of privacy (a patient, say) contributes at most; the noise grows by
+        this factor. With ``unit_id`` in ``fit`` the limit is enforced, without it is your promise.
+        Privacy parameter.
+    n_features : int, default=2000
+        Number of random features of the numeric columns, even. See
+        :func:`~skdpgen.mmd_error_bound`. Privacy parameter.
+    bandwidth : float, sequence of float or "auto", default="auto"
+        Length scale of the Gaussian kernel on numbers scaled to [0, 1]; several are mixed. "auto"
+        follows from the number of numeric columns, see :func:`default_bandwidth`. Never computed
+        from rows. Privacy parameter.
+    count_weight : float or "auto", default="auto"
+        Weight of the class counts in the joint release. "auto" is 1 under replace-one, where they
+        are free, and 0.2 under add-remove. Privacy parameter.
+    ledger : PrivacyLedger, default=None
+        Where spends are recorded. None keeps a ledger of this estimator, over all its fits.
+        Privacy parameter.
+    class_weight : {None, "balanced"}, default=None
+        "balanced" weights all classes equally in training (the paper's imbalanced variant); the
+        synthetic classes keep their proportions. Post-processing.
+    generator : {"auto", "mlp", "conv"}, torch.nn.Module or callable, default="auto"
+        What makes rows. A module is copied and gets ``(noise, one_hot_labels)``; a callable gets
+        ``(layout, n_classes)`` and returns one. "auto" is convolutional for images, else a
+        multilayer perceptron. Post-processing.
+    n_steps : int, default=2000
+        Gradient steps. Post-processing.
+    batch_size : int, default=500
+        Generated rows per step. Post-processing.
+    learning_rate : float, default=1e-2
+        First learning rate of Adam. Post-processing.
+    device : str, default="auto"
+        Where to train. Post-processing.
+    random_state : int, RandomState instance or None, default=None
+        Seeds what is public: frequencies, initial weights, training, sampling. Privacy noise always
+        comes from the operating system and is different in every fit.
+
+    Attributes
+    ----------
+    release_ : Release
+        All that is left of the rows. Can be saved, published, and trained on elsewhere.
+    ledger_ : PrivacyLedger
+        What was spent, over all fits.
+    generator_ : Generator
+        The trained generator, on the CPU.
+    loss_curve_ : ndarray of shape (n_steps,)
+        Squared distance to the release less its expected noise, per step.
+    noise_floor_ : float
+        What the noise contributes to the raw loss in expectation; already subtracted above.
+    classes_ : ndarray
+        Values of the target, for labeled tables.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Column names, with the target for ``fit(df)``.
+    n_features_in_ : int
+        Number of columns.
+
+    See Also
+    --------
+    skdpgen.TabularPreprocessor : The encoding of tables.
+    skdpgen.mmd_error_bound : Helps to choose ``n_features``.
+
+    References
+    ----------
+    F. Harder, K. Adamczewski, M. Park, "DP-MERF: Differentially Private Mean Embeddings with Random
+    Features for Practical Privacy-Preserving Data Generation", AISTATS 2021, arXiv 2002.11603.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skdpgen import DPMERFSynthesizer, Schema
+    >>> df = pd.DataFrame({"age": [34, 51, 29] * 100, "smoker": ["no", "yes", "no"] * 100})
+    >>> schema = Schema.from_dict({"target": "smoker", "columns": {
+    ...     "age": {"kind": "numeric", "bounds": [18, 90], "dtype": "int"},
+    ...     "smoker": {"kind": "label", "values": ["no", "yes"]}}})
+    >>> synth = DPMERFSynthesizer(1.0, 1e-5, schema=schema, n_steps=20, random_state=0).fit(df)
+    >>> synth.sample(5).dtypes.equals(df.dtypes)
+    True
+    >>> synth.release_.statement()
+    '(1, 1e-05)-differentially private for replacing one row (replace-one adjacency).'
+    """
+
+    post_processing_parameters = (
+        "class_weight",
+        "generator",
+        "n_steps",
+        "batch_size",
+        "learning_rate",
+        "device",
+        "random_state",
+    )
+
+    def __init__(
+        self,
+        epsilon: float,
+        delta: float,
+        *,
+        schema: Schema | Mapping[str, Any] | str | os.PathLike[str] | None = None,
+        adjacency: Adjacency = "replace-one",
+        rows_per_unit: int = 1,
+        n_features: int = 2000,
+        bandwidth: float | Sequence[float] | Literal["auto"] = "auto",
+        count_weight: float | Literal["auto"] = "auto",
+        ledger: PrivacyLedger | None = None,
+        class_weight: Literal["balanced"] | None = None,
+        generator: GeneratorSpec = "auto",
+        n_steps: int = 2000,
+        batch_size: int = 500,
+        learning_rate: float = 1e-2,
+        device: str = "auto",
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.schema = schema
+        self.adjacency = adjacency
+        self.rows_per_unit = rows_per_unit
+        self.n_features = n_features
+        self.bandwidth = bandwidth
+        self.count_weight = count_weight
+        self.ledger = ledger
+        self.class_weight = class_weight
+        self.generator = generator
+        self.n_steps = n_steps
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.device = device
+        self.random_state = random_state
+
+    # -- fitting ----------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, *, unit_id: Any = None) -> Self:
+        """Release a noisy mean embedding of the rows, then train a generator on it.
+
+        Everything that can be wrong with the parameters or with the structure of the table is
+        reported before the budget is charged and any cell is read.
+
+        Parameters
+        ----------
+        X : DataFrame or ndarray of shape (n, n_features_in_)
+            The private table: pandas, polars or numpy. It holds the target column if the schema
+            names one and ``y`` is not given.
+        y : array-like of shape (n,), default=None
+            The target, where it isn't a column of ``X``.
+        unit_id : array-like of shape (n,), default=None
+            Whom each row belongs to. At most ``rows_per_unit`` rows of each, the first ones, then
+            contribute, and the guarantee holds for all rows of a unit together.
+
+        Returns
+        -------
+        self : DPMERFSynthesizer
+
+        Raises
+        ------
+        ValueError
+            (:class:`~skdpgen.exceptions.PrivacyParameterError`, ``SchemaError``, ``InputError``)
+            If a parameter is out of range or the table doesn't fit the schema.
+        BudgetExceededError
+            If ``ledger`` has a cap that this spend would exceed.
+
+        Warns
+        -----
+        PrivacyWarning
+            If ``delta`` exceeds one over the number of rows (replace-one without ``unit_id``
+            only: else that number is private).
+        SkdpgenWarning
+            If training diverged.
+        """
+        check_epsilon_delta(self.epsilon, self.delta)
+        check_adjacency(self.adjacency)
+        codec = TableCodec.build(X, y, as_schema(self.schema, X))
+        n = n_rows(as_table(X))
+        units = None if unit_id is None else unit_codes(unit_id, n)
+        features = MixedFeatureMap.draw(
+            codec.layout,
+            n_features=self.n_features,
+            bandwidth=self._resolved_bandwidth(codec),
+            random_state=np.random.RandomState(seed_sequence(self.random_state).generate_state(4)),
+        )
+        mechanism = MeanEmbeddingMechanism(
+            features.spec(codec.n_classes, self._resolved_count_weight(codec, units)),
+            self.epsilon,
+            self.delta,
+            self.adjacency,
+            rows_per_unit=self.rows_per_unit,
+            rows_bounded=units is not None,
+        )
+        plan = self._plan(codec)
+        ledger = self._ledger_in_use()
+        # With units the number of rows is private: another unit may bring more or fewer.
+        if self.adjacency == "replace-one" and units is None and self.delta > 1 / n:
+            warnings.warn(
+                "delta is larger than one over the number of rows: such a guarantee allows "
+                "publishing a row as it is. Choose delta well below 1 / n.",
+                PrivacyWarning,
+                stacklevel=2,
+            )
+        facts, arrays = features.to_public()
+        self.ledger_ = ledger
+        release = mechanism.release(
+            self._batches(codec, features, X, y, units),
+            ledger,
+            public={"feature_map": facts, "schema": codec.public_schema()},
+            public_arrays=arrays,
+        )
+        self._adopt(release, codec)
+        return self._train(plan)
+
+    @classmethod
+    def from_release(
+        cls, release: Release | str | os.PathLike[str], *, template: Any = None, **params: Any
+    ) -> Self:
+        """Train a synthesizer on a release, without access to rows.
+
+        Parameters
+        ----------
+        release : Release or path
+            What :attr:`release_` was, or the file it was saved to.
+        template : DataFrame, default=None
+            A frame, possibly without rows, with the names and dtypes that samples shall have. None
+            gives pandas frames with the usual dtypes of the schema.
+        **params
+            Post-processing parameters.
+
+        Returns
+        -------
+        DPMERFSynthesizer
+            Fitted.
+
+        Raises
+        ------
+        ReleaseError
+            If the release doesn't verify, or carries no schema.
+        """
+        if not isinstance(release, Release):
+            release = Release.load(release)
+        release.verify()
+        facts = release.public.get("schema")
+        if facts is None or "feature_map" not in release.public:
+            raise ReleaseError("the release carries no schema, so samples could not be decoded.")
+        schema = Schema.from_dict(facts)
+        synthesizer = cls(
+            release.epsilon,
+            release.delta,
+            schema=schema,
+            adjacency=release.adjacency,
+            rows_per_unit=release.rows_per_unit,
+            n_features=max(2, release.spec.n_signed),
+        )
+        codec = TableCodec.from_schema(schema, template)
+        encoded = MixedFeatureMap.from_release(release).layout
+        if (codec.layout, codec.n_classes) != (encoded, release.spec.n_classes):
+            raise ReleaseError(
+                "the template or the schema doesn't fit the release: columns, their order in the "
+                "schema, and which dtypes can hold missing values must be those of the fit."
+            )
+        synthesizer._adopt(release, codec)
+        return synthesizer.retrain(**params)
+
+    # -- internals --------------------------------------------------------------------------------
+
+    def _resolved_bandwidth(self, codec: TableCodec) -> float | Sequence[float]:
+        if isinstance(self.bandwidth, str):
+            if self.bandwidth != "auto":
+                raise PrivacyParameterError(
+                    f"bandwidth must be 'auto', a positive number or several, "
+                    f"got {self.bandwidth!r}."
+                )
+            return default_bandwidth(len(codec.layout.numeric))
+        try:
+            np.asarray(self.bandwidth, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise PrivacyParameterError(
+                f"bandwidth must be 'auto', a positive number or several, got {self.bandwidth!r}."
+            ) from None
+        return self.bandwidth
+
+    def _resolved_count_weight(self, codec: TableCodec, units: Any) -> float:
+        if isinstance(self.count_weight, str):
+            if self.count_weight != "auto":
+                raise PrivacyParameterError(
+                    f"count_weight must be 'auto' or a number, got {self.count_weight!r}."
+                )
+            if self.adjacency == "add-remove":
+                return 0.2
+            # Nobody needs the count of an unlabeled table whose number of rows is public.
+            return 0.0 if codec.labels is None and units is None else 1.0
+        return self.count_weight
+
+    def _batches(
+        self, codec: TableCodec, features: MixedFeatureMap, X: Any, y: Any, units: Any
+    ) -> Iterator[RowBatch]:
+        keep = None if units is None else bounded_rows(units, self.rows_per_unit)
+        size = max(1, _CHUNK_ELEMENTS // features.width)
+        position = 0
+        for rows, labels in codec.encode(X, y):
+            for start in range(0, len(rows), size):
+                stop = min(start + size, len(rows))
+                signed, codes = features.integers(rows[start:stop])
+                kept = None if keep is None else keep[position : position + stop - start]
+                yield RowBatch(signed, codes, labels[start:stop], kept)
+                position += stop - start
+
+    def _plan(self, codec: TableCodec) -> TrainingPlan:
+        from skdpgen.synthesizers._training import plan_training
+
+        if self.class_weight not in (None, "balanced"):
+            raise InputError(f"class_weight must be None or 'balanced', got {self.class_weight!r}.")
+        if self.class_weight == "balanced" and codec.labels is None:
+            raise InputError("class_weight='balanced' needs a target with listed values.")
+        return plan_training(
+            codec.layout,
+            codec.n_classes,
+            generator=self.generator,
+            n_steps=self.n_steps,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            objective="joint" if self.class_weight is None else "reweighted",
+            device=self.device,
+            seeds=seed_sequence(self.random_state),
+        )
+
+    def _train(self, plan: TrainingPlan) -> Self:
+        from skdpgen.synthesizers._training import train_on_release
+
+        result = train_on_release(plan, self.release_)
+        self.generator_ = result.generator
+        self.loss_curve_ = result.debiased_loss_curve
+        self.noise_floor_ = result.noise_floor
+        if result.status == "diverged":
+            warnings.warn(
+                f"training diverged after {len(result.loss_curve)} steps and was stopped there: "
+                f"call retrain with a smaller learning_rate, which is free.",
+                SkdpgenWarning,
+                stacklevel=3,
+            )
+        self._sampling_rng = np.random.default_rng(plan.sampling_seed)
+        return self
