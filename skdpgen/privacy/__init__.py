@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .accounting import gaussian_delta as gaussian_delta
     from .accounting import gaussian_epsilon as gaussian_epsilon
     from .accounting import noise_multiplier as noise_multiplier
-    from .ledger import LedgerEntry as LedgerEntry
+    from .entries import LedgerEntry as LedgerEntry
     from .ledger import PrivacyLedger as PrivacyLedger
     from .mechanisms import MeanEmbeddingMechanism as MeanEmbeddingMechanism
     from .mechanisms import RowBatch as RowBatch
@@ -25,7 +25,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         "EmbeddingSpec": "spec",
-        "LedgerEntry": "ledger",
+        "LedgerEntry": "entries",
         "MeanEmbeddingMechanism": "mechanisms",
         "PrivacyLedger": "ledger",
         "Release": "release",

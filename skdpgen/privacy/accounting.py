@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from numbers import Real
 
 from scipy.special import erfcx, ndtr
 
@@ -29,6 +30,7 @@ __all__ = [
 # error of ``gaussian_delta`` (below 1e-9 in the accepted range, see the tests) and the term
 # eta < 1e-27 by which the discrete Gaussian differs from the rounded one (noise.py).
 _SLACK = 1e-8
+_TINY_MU = 3e-5
 _EPSILON_RANGE = (1e-6, 500.0)
 _DELTA_RANGE = (1e-200, 1.0)
 
@@ -62,17 +64,21 @@ def check_epsilon_delta(epsilon: float, delta: float) -> tuple[float, float]:
         raise PrivacyParameterError(
             f"epsilon must be a number in [{low:g}, {high:g}], got {epsilon!r}."
         )
+    return float(epsilon), _checked_delta(delta)
+
+
+def _checked_delta(delta: float) -> float:
     low, high = _DELTA_RANGE
     if not _is_number(delta) or not low <= delta < high:
         raise PrivacyParameterError(
             f"delta must be a number in (0, 1) and at least {low:g}, got {delta!r}."
         )
-    return float(epsilon), float(delta)
+    return float(delta)
 
 
 def _is_number(value: object) -> bool:
     # NaN fails the range check that follows; bool is an int that nobody means as a budget.
-    return hasattr(value, "__float__") and not isinstance(value, (bool, str))
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def gaussian_delta(epsilon: float, mu: float) -> float:
@@ -98,7 +104,9 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
     Balle and Wang, arXiv 1805.06530, Theorem 8. Both terms share the factor
     ``exp(-a**2 / 2) / 2`` with ``a = mu/2 - epsilon/mu``, because ``b**2 = a**2 + 2 epsilon`` for
     ``b = -mu/2 - epsilon/mu``. Factored out with the scaled complementary error function neither
-    ``e**epsilon`` overflows nor the difference underflows.
+    ``e**epsilon`` overflows nor the difference underflows. For tiny ``mu`` the two erfcx agree in
+    almost all digits; their difference is then the derivative at the midpoint times the distance,
+    up to a relative ``mu**2 / 12``.
 
     Examples
     --------
@@ -112,7 +120,11 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
     a = mu / 2 - epsilon / mu
     b = -mu / 2 - epsilon / mu
     common = math.exp(-a * a / 2) / 2
-    if a < 0:
+    if mu < _TINY_MU:
+        x = epsilon / mu / math.sqrt(2)
+        slope = 2 / math.sqrt(math.pi) - 2 * x * float(erfcx(x))
+        value = common * slope * mu / math.sqrt(2)
+    elif a < 0:
         value = common * float(erfcx(-a / math.sqrt(2)) - erfcx(-b / math.sqrt(2)))
     else:
         value = float(ndtr(a)) - common * float(erfcx(-b / math.sqrt(2)))
@@ -132,6 +144,11 @@ def gaussian_epsilon(delta: float, mu: float) -> float:
     mu : float
         At least 0; ``inf`` gives ``inf``.
 
+    Raises
+    ------
+    PrivacyParameterError
+        If delta is outside its range (see :func:`check_epsilon_delta`).
+
     Examples
     --------
     >>> round(gaussian_epsilon(1e-5, 1 / 3.7306317), 6)
@@ -139,6 +156,7 @@ def gaussian_epsilon(delta: float, mu: float) -> float:
     >>> gaussian_epsilon(1e-5, 0.0)
     0.0
     """
+    delta = _checked_delta(delta)
     if mu == math.inf:
         return math.inf
     if gaussian_delta(0.0, mu) <= delta:
@@ -158,8 +176,9 @@ def gaussian_epsilon(delta: float, mu: float) -> float:
 def noise_multiplier(epsilon: float, delta: float) -> float:
     """Noise standard deviation per unit of L2 sensitivity that gives (epsilon, delta)-DP.
 
-    autodp's exact Gaussian proposes; the proposal is inflated until the closed formula of
-    :func:`gaussian_delta` confirms ``delta`` with a relative slack of 1e-8.
+    autodp's exact Gaussian proposes; bisection from there finds the smallest multiplier for which
+    the closed formula of :func:`gaussian_delta` confirms ``delta`` with a relative slack of 1e-8.
+    At small deltas the proposal may be far off on either side.
 
     Parameters
     ----------
@@ -169,7 +188,7 @@ def noise_multiplier(epsilon: float, delta: float) -> float:
     Returns
     -------
     float
-        ``noise_stddev / sensitivity``.
+        ``noise_stddev / sensitivity``: on the safe side, within a relative 1e-6 of the optimum.
 
     Examples
     --------
@@ -177,13 +196,14 @@ def noise_multiplier(epsilon: float, delta: float) -> float:
     3.7306
     """
     epsilon, delta = check_epsilon_delta(epsilon, delta)
-    low = exact_gaussian_noise_multiplier(epsilon, delta)
-    if _confirmed(low, epsilon, delta):
-        return low
-    high = low
+    high = exact_gaussian_noise_multiplier(epsilon, delta)
     growth = 1e-7
     while not _confirmed(high, epsilon, delta):
-        low, high = high, high * (1 + growth)
+        high *= 1 + growth
+        growth *= 2
+    low = high
+    while _confirmed(low, epsilon, delta):
+        low, high = low / (1 + growth), low
         growth *= 2
     while high - low > 1e-9 * high:
         middle = (low + high) / 2

@@ -77,7 +77,7 @@ def _largest_phase(frequencies: npt.NDArray[np.float64]) -> float:
     """An upper bound on the absolute phase in grid steps, over all inputs and all sub-sums."""
     # Integer sums below 2^53 are exact in float64, so a bound that passes is a true bound.
     largest: float = np.abs(frequencies).sum(axis=1).max(initial=0.0)
-    return float(largest * 2**GRID_BITS)
+    return float(largest) * 2.0**GRID_BITS
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,8 @@ class IntegerFourier:
     Raises
     ------
     ValueError
-        If a phase might not be exact.
+        If the frequencies aren't an int64 matrix, their resolution is out of range, or a phase
+        might not be exact.
     """
 
     frequencies: npt.NDArray[np.int64]
@@ -106,6 +107,10 @@ class IntegerFourier:
     _table: npt.NDArray[np.int64] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if self.frequencies.dtype != np.int64 or self.frequencies.ndim != 2:
+            raise ValueError("the frequencies must be an int64 matrix.")
+        if not 0 <= self.frequency_bits <= _MAX_FREQUENCY_BITS:
+            raise ValueError("the resolution of the frequencies is out of range.")
         weights = self.frequencies.astype(np.float64)
         if _largest_phase(weights) >= _EXACT:
             raise ValueError("the frequencies are too large for exact phases.")

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import sqlite3
 import threading
 import uuid
 import weakref
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from skdpgen.exceptions import BudgetExceededError, PrivacyParameterError
 from skdpgen.privacy.accounting import (
@@ -26,71 +25,9 @@ from skdpgen.privacy.accounting import (
     gaussian_delta,
     gaussian_epsilon,
 )
+from skdpgen.privacy.entries import Adjacency, LedgerEntry, check_adjacency
 
-__all__ = ["Adjacency", "LedgerEntry", "PrivacyLedger", "Unit", "check_adjacency"]
-
-Adjacency = Literal["replace-one", "add-remove"]
-Unit = Literal["row", "unit"]
-
-
-def check_adjacency(adjacency: object) -> Adjacency:
-    """Return ``adjacency`` if it is one of the two neighbouring relations.
-
-    Raises
-    ------
-    PrivacyParameterError
-        Otherwise.
-    """
-    if adjacency == "replace-one":
-        return "replace-one"
-    if adjacency == "add-remove":
-        return "add-remove"
-    raise PrivacyParameterError(
-        f"adjacency must be 'replace-one' or 'add-remove', got {adjacency!r}."
-    )
-
-
-@dataclass(frozen=True)
-class LedgerEntry:
-    """One spend: integers and plain numbers only, nothing from the rows.
-
-    Parameters
-    ----------
-    mechanism : str
-        Name of the mechanism.
-    sensitivity_squared : int
-        Squared L2 sensitivity in lattice steps, for the unit of privacy.
-    noise_stddev : float
-        Standard deviation of the ideal Gaussian noise in lattice steps; 0 for none.
-    adjacency : {"replace-one", "add-remove"}
-        The neighbouring relation under which the sensitivity holds.
-    unit : {"row", "unit"}
-        What the guarantee protects: one row, or all rows of one unit (a patient, say).
-    rows_per_unit : int
-        How many rows one unit of privacy contributes at most.
-    epsilon, delta : float
-        The guarantee of this spend on its own.
-    private : bool
-        False for a release made with insecure noise.
-    """
-
-    mechanism: str
-    sensitivity_squared: int
-    noise_stddev: float
-    adjacency: Adjacency
-    unit: Unit
-    rows_per_unit: int
-    epsilon: float
-    delta: float
-    private: bool = True
-
-    @property
-    def mu(self) -> float:
-        """Sensitivity over noise standard deviation; ``inf`` where nothing protects the rows."""
-        if not self.private or self.noise_stddev == 0:
-            return math.inf
-        return math.sqrt(self.sensitivity_squared) / self.noise_stddev
-
+__all__ = ["PrivacyLedger"]
 
 # In-memory ledgers of this process by key: a copy made by pickle, deepcopy or clone within the
 # process is the same accountant, and no spend gets lost.
@@ -111,7 +48,8 @@ class PrivacyLedger:
         an addition); replace-one spends say nothing about add-remove and are refused there.
     path : path-like or None
         An SQLite file that holds the entries. Needed where several processes spend from one
-        budget (``n_jobs``). The cap is enforced inside one transaction.
+        budget (``n_jobs``). The cap is enforced inside one transaction. It is a property of this
+        object, not of the file: open the file with the same cap everywhere.
 
     Notes
     -----
@@ -121,6 +59,7 @@ class PrivacyLedger:
 
     Examples
     --------
+    >>> from skdpgen.privacy.entries import LedgerEntry
     >>> ledger = PrivacyLedger(epsilon=2.0, delta=1e-5)
     >>> ledger.charge(LedgerEntry("demo", 4, 2 * 3.731, "replace-one", "row", 1, 1.0, 1e-5))
     >>> len(ledger.entries), round(ledger.spent(1e-5), 3)
@@ -226,7 +165,7 @@ class PrivacyLedger:
         total = _total_mu(entries, self._relation(entries))
         if self.epsilon is None or self.delta is None:
             return
-        if gaussian_delta(self.epsilon, total) > self.delta:
+        if not gaussian_delta(self.epsilon, total) <= self.delta:
             raise BudgetExceededError(
                 f"this spend would take the total beyond the ledger's cap of epsilon = "
                 f"{self.epsilon:g}, delta = {self.delta:g}; nothing was read or released."
@@ -280,6 +219,9 @@ def _restore(
     ledger = PrivacyLedger(epsilon, delta, adjacency=adjacency, path=path)
     ledger._entries.extend(LedgerEntry(**entry) for entry in entries)
     ledger._owner = None
+    # Under its key a copy that travels back becomes the original again. It is not entered into
+    # _live: a later copy may know more entries.
+    ledger._key = key
     return ledger
 
 

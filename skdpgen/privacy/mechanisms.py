@@ -23,9 +23,16 @@ import numpy.typing as npt
 
 from skdpgen.exceptions import PrivacyParameterError
 from skdpgen.privacy.accounting import check_epsilon_delta, noise_multiplier
-from skdpgen.privacy.ledger import Adjacency, LedgerEntry, PrivacyLedger, Unit, check_adjacency
-from skdpgen.privacy.noise import MINIMUM_STDDEV, add_gaussian_noise, current_source
-from skdpgen.privacy.release import Release
+from skdpgen.privacy.entries import (
+    MAXIMUM_ROWS_PER_UNIT,
+    Adjacency,
+    LedgerEntry,
+    Unit,
+    check_adjacency,
+)
+from skdpgen.privacy.ledger import PrivacyLedger
+from skdpgen.privacy.noise import add_gaussian_noise, check_stddev, current_source
+from skdpgen.privacy.release import Release, frozen
 from skdpgen.privacy.spec import EmbeddingSpec
 
 __all__ = ["MeanEmbeddingMechanism", "RowBatch"]
@@ -64,8 +71,9 @@ class MeanEmbeddingMechanism:
     epsilon, delta : float
         The guarantee, for one unit of privacy.
     adjacency : {"replace-one", "add-remove"}
-        Under replace-one the number of rows is public and recorded; under add-remove it is
-        private and nothing depends on it.
+        Under replace-one the number of rows is public and recorded (not with ``rows_bounded``,
+        where a unit may be replaced by one with another number of rows); under add-remove it is
+        private. Where it isn't recorded, nothing depends on it.
     rows_per_unit : int, default=1
         A unit of privacy contributes at most this many rows; the sensitivity grows by this factor.
     rows_bounded : bool, default=False
@@ -77,7 +85,7 @@ class MeanEmbeddingMechanism:
     PrivacyParameterError
         If a parameter is out of range, if the number of contributing rows is private (add-remove,
         or bounded units) and there are no class counts to estimate it, or if the noise would be
-        narrower than 2^10 lattice steps.
+        narrower than 2^10 or wider than 2^52 lattice steps.
 
     Notes
     -----
@@ -97,8 +105,12 @@ class MeanEmbeddingMechanism:
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "delta", delta)
         check_adjacency(self.adjacency)
-        if not isinstance(self.rows_per_unit, int) or not 1 <= self.rows_per_unit <= 2**20:
+        if type(self.rows_per_unit) is not int or not (
+            1 <= self.rows_per_unit <= MAXIMUM_ROWS_PER_UNIT
+        ):
             raise PrivacyParameterError("rows_per_unit must be an integer in [1, 2^20].")
+        if not isinstance(self.rows_bounded, bool):
+            raise PrivacyParameterError("rows_bounded must be True or False.")
         if (self.adjacency == "add-remove" or self.rows_bounded) and self.spec.count_steps == 0:
             raise PrivacyParameterError(
                 "add-remove adjacency and bounded units need a positive count_weight: the number "
@@ -106,10 +118,7 @@ class MeanEmbeddingMechanism:
             )
         # Calibrated here, so that a target that can't be met fails before a row is read.
         object.__setattr__(self, "_noise_multiplier", noise_multiplier(epsilon, delta))
-        if self.noise_stddev < MINIMUM_STDDEV:
-            raise PrivacyParameterError(
-                "the noise would be narrower than 2^10 lattice steps: use a finer lattice."
-            )
+        check_stddev(self.noise_stddev)
 
     @property
     def sensitivity_squared(self) -> int:
@@ -146,7 +155,7 @@ class MeanEmbeddingMechanism:
             Charged before the first batch is asked for.
         public, public_arrays : mapping, optional
             Public facts that the release should carry: feature map, schema. They must not depend
-            on rows.
+            on rows. JSON-ready, and arrays without Python objects.
 
         Returns
         -------
@@ -156,13 +165,21 @@ class MeanEmbeddingMechanism:
         ------
         BudgetExceededError
             If the ledger refuses; no row was read then.
+        PrivacyParameterError
+            If a batch hasn't the shapes and dtypes of the spec. The charge stands, for rows were
+            read, but nothing about them is released.
+        ReleaseError, TypeError, ValueError
+            If a public fact can't be stored; nothing was charged or read then.
         """
         source = current_source()
+        sensitivity_squared, noise_stddev = self.sensitivity_squared, self.noise_stddev
+        public_json = json.dumps(dict(public or {}), allow_nan=False)
+        arrays = {name: frozen(array) for name, array in (public_arrays or {}).items()}
         ledger.charge(
             LedgerEntry(
                 mechanism="mean embedding",
-                sensitivity_squared=self.sensitivity_squared,
-                noise_stddev=self.noise_stddev,
+                sensitivity_squared=sensitivity_squared,
+                noise_stddev=noise_stddev,
                 adjacency=self.adjacency,
                 unit=self.unit,
                 rows_per_unit=self.rows_per_unit,
@@ -173,7 +190,7 @@ class MeanEmbeddingMechanism:
         )
         sums, counts, n_rows = self._accumulate(batches)
         exact = np.concatenate([sums.ravel(), counts if self.spec.count_steps else counts[:0]])
-        noisy = add_gaussian_noise(exact, self.noise_stddev, self.sensitivity_squared, source)
+        noisy = add_gaussian_noise(exact, noise_stddev, sensitivity_squared, source)
         return Release(
             spec=self.spec,
             epsilon=self.epsilon,
@@ -182,14 +199,14 @@ class MeanEmbeddingMechanism:
             unit=self.unit,
             rows_per_unit=self.rows_per_unit,
             rows_bounded=self.rows_bounded,
-            n_rows=n_rows if self.adjacency == "replace-one" else None,
-            sensitivity_squared=self.sensitivity_squared,
-            noise_stddev=self.noise_stddev,
+            n_rows=n_rows if self.adjacency == "replace-one" and not self.rows_bounded else None,
+            sensitivity_squared=sensitivity_squared,
+            noise_stddev=noise_stddev,
             noise="discrete gaussian" if source.secure else "insecure",
             noisy_sums=noisy[: sums.size].reshape(sums.shape),
             noisy_counts=noisy[sums.size :],
-            public_json=json.dumps(dict(public or {}), allow_nan=False),
-            public_arrays=dict(public_arrays or {}),
+            public_json=public_json,
+            public_arrays=arrays,
         )
 
     def _accumulate(
@@ -219,16 +236,25 @@ class MeanEmbeddingMechanism:
         return sums, counts, n_rows
 
     def _check_structure(self, batch: RowBatch) -> None:
-        n = len(batch.labels)
-        shapes = batch.signed.shape, batch.codes.shape
-        if shapes != ((n, self.spec.n_signed), (n, len(self.spec.group_widths))):
-            raise PrivacyParameterError("a batch doesn't have the shape that the spec gives.")
-        if any(a.dtype != np.int64 for a in (batch.signed, batch.codes, batch.labels)):
-            raise PrivacyParameterError("a batch must hold int64 arrays only.")
         if (batch.keep is not None) != self.rows_bounded:
             raise PrivacyParameterError(
                 "batches must have keep under rows_bounded, and only there."
             )
+        # Subclasses compute differently: a masked array skips rows, a matrix has no vectors.
+        arrays = [batch.signed, batch.codes, batch.labels]
+        if any(type(a) is not np.ndarray or a.dtype != np.int64 for a in arrays):
+            raise PrivacyParameterError("a batch must hold plain int64 arrays only.")
+        if batch.keep is not None and (
+            type(batch.keep) is not np.ndarray or batch.keep.dtype != np.bool_
+        ):
+            raise PrivacyParameterError("keep must be a plain array of bool.")
+        # Every shape, since a wrong one would broadcast: a label column (n, 1) against a norm
+        # check (n,), or one True in keep for all rows.
+        n, spec = batch.labels.size, self.spec
+        expected = (n, spec.n_signed), (n, len(spec.group_widths)), (n,), (n,)
+        keep = batch.labels if batch.keep is None else batch.keep
+        if tuple(a.shape for a in (*arrays, keep)) != expected:
+            raise PrivacyParameterError("a batch doesn't have the shape that the spec gives.")
 
 
 def enforced_labels(batch: RowBatch, spec: EmbeddingSpec) -> npt.NDArray[np.int64]:

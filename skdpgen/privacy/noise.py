@@ -16,12 +16,11 @@ for every ``q`` and just as close to 1. Hence the discrete Gaussian used here is
 of the ideal Gaussian up to a factor ``e^(+-eta)`` an atom with ``eta <= 2.1e-34 * D`` in ``D``
 coordinates: where the ideal is (epsilon, delta)-DP this is (epsilon + 2 eta, e^eta delta)-DP. For
 10^7 coordinates eta is below 1e-26, which the slack of ``accounting.noise_multiplier`` covers many
-times over. It also composes as the
-ideal does, because post-processing commutes with composition.
+times over. It also composes as the ideal does, because post-processing commutes with composition.
 
-The noise never depends on a seed: OpenDP draws from the operating system's entropy. The exception
-is :func:`insecure_noise`, an explicit context for tests and for "epsilon = infinity" curves; it
-marks what it touches as not private.
+The noise never depends on a seed: OpenDP draws from OpenSSL's generator, which the operating
+system's entropy seeds, again after a fork. The exception is :func:`insecure_noise`, an explicit
+context for tests and for "epsilon = infinity" curves; it marks what it touches as not private.
 """
 
 from __future__ import annotations
@@ -38,17 +37,19 @@ import numpy.typing as npt
 from skdpgen.exceptions import PrivacyParameterError
 
 __all__ = [
+    "MAXIMUM_STDDEV",
     "MINIMUM_STDDEV",
     "NoiseSource",
     "add_gaussian_noise",
+    "check_stddev",
     "current_source",
     "insecure_noise",
 ]
 
 #: Smallest ideal noise standard deviation in lattice steps: the lattice is chosen this fine.
 MINIMUM_STDDEV = 2.0**10
-#: Far below the end of int64, where OpenDP's sampler would saturate.
-_MAXIMUM_STDDEV = 2.0**52
+#: Largest one, far below the end of int64, where OpenDP's sampler would saturate.
+MAXIMUM_STDDEV = 2.0**52
 _MAXIMUM_VALUE = 2**61
 
 
@@ -111,6 +112,26 @@ def insecure_noise(seed: int | None = None, *, scale: float = 1.0) -> Iterator[N
         _source.reset(token)
 
 
+def check_stddev(stddev: float) -> None:
+    """Refuse an ideal noise standard deviation that the lattice can't carry.
+
+    Parameters
+    ----------
+    stddev : float
+        In lattice steps.
+
+    Raises
+    ------
+    PrivacyParameterError
+        If it is outside [2^10, 2^52].
+    """
+    if not MINIMUM_STDDEV <= stddev <= MAXIMUM_STDDEV:
+        raise PrivacyParameterError(
+            "the noise must be at least 2^10 and at most 2^52 lattice steps wide: epsilon, delta "
+            "and rows_per_unit ask for noise that is too narrow or too wide for any use."
+        )
+
+
 def add_gaussian_noise(
     values: npt.NDArray[np.int64], stddev: float, sensitivity_squared: int, source: NoiseSource
 ) -> npt.NDArray[np.int64]:
@@ -143,15 +164,12 @@ def add_gaussian_noise(
     """
     if values.dtype != np.int64 or values.ndim != 1:
         raise PrivacyParameterError("noise is added to one-dimensional int64 arrays only.")
-    if not MINIMUM_STDDEV <= stddev <= _MAXIMUM_STDDEV:
-        raise PrivacyParameterError(
-            "the noise must be at least 2^10 and at most 2^52 lattice steps wide; "
-            "choose a finer or coarser lattice."
-        )
+    check_stddev(stddev)
     if not 0 < sensitivity_squared < 2**120:
         raise PrivacyParameterError("the squared sensitivity must be a positive integer.")
-    # Never reached by sums of fewer than 2^37 rows; an error would depend on data, while clipping
-    # is 1-Lipschitz in every coordinate and leaves the sensitivity as it is.
+    # Out of reach: a row adds at most 2^30 steps to a coordinate (spec.py), so it takes 2^31 rows.
+    # An error would depend on data, while clipping is 1-Lipschitz in every coordinate and leaves
+    # the sensitivity as it is.
     values = np.clip(values, -_MAXIMUM_VALUE, _MAXIMUM_VALUE)
     if source.rng is not None:
         noise = source.rng.normal(0.0, stddev * source.scale, values.shape)

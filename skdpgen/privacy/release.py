@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import os
-import uuid
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from skdpgen.exceptions import ReleaseError
-from skdpgen.privacy.accounting import gaussian_delta, gaussian_epsilon
-from skdpgen.privacy.ledger import Adjacency, Unit
-from skdpgen.privacy.noise import MINIMUM_STDDEV
+from skdpgen.exceptions import PrivacyParameterError, ReleaseError
+from skdpgen.privacy.accounting import check_epsilon_delta, gaussian_delta, gaussian_epsilon
+from skdpgen.privacy.archive import read_archive, write_archive
+from skdpgen.privacy.entries import MAXIMUM_ROWS_PER_UNIT, Adjacency, Unit
+from skdpgen.privacy.noise import check_stddev
 from skdpgen.privacy.spec import EmbeddingSpec
 
-__all__ = ["Release"]
+__all__ = ["Release", "frozen"]
 
 _FORMAT = "skdpgen-release"
 _VERSION = 1
+_PUBLIC = "public/"
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +47,10 @@ class Release:
     rows_per_unit : int
         Rows that a unit of privacy contributes at most.
     rows_bounded : bool
-        Whether rows beyond ``rows_per_unit`` were left out by unit; then the number of rows that
-        contributed is private, and is estimated from the noisy counts.
+        Whether rows beyond ``rows_per_unit`` were left out by unit.
     n_rows : int or None
-        Number of rows of the table, public under replace-one; None under add-remove.
+        Number of rows of the table, public under replace-one. None under add-remove and where
+        rows were bounded by unit: there it is private.
     sensitivity_squared : int
         In squared lattice steps, for the unit of privacy.
     noise_stddev : float
@@ -86,10 +84,10 @@ class Release:
     public_arrays: Mapping[str, npt.NDArray[Any]] = field(repr=False)
 
     def __post_init__(self) -> None:
-        arrays = {name: _frozen(array) for name, array in self.public_arrays.items()}
+        arrays = {name: frozen(array) for name, array in self.public_arrays.items()}
         object.__setattr__(self, "public_arrays", MappingProxyType(arrays))
-        object.__setattr__(self, "noisy_sums", _frozen(self.noisy_sums))
-        object.__setattr__(self, "noisy_counts", _frozen(self.noisy_counts))
+        object.__setattr__(self, "noisy_sums", frozen(self.noisy_sums))
+        object.__setattr__(self, "noisy_counts", frozen(self.noisy_counts))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Through the constructor, which freezes the arrays again.
@@ -119,8 +117,8 @@ class Release:
             kept = "kept" if self.rows_bounded else "promised"
             unit = f"all rows of one unit (at most {self.rows_per_unit} rows a unit, {kept})"
         return (
-            f"({self.epsilon:g}, {self.delta:g})-differentially private for {change} {unit} "
-            f"({self.adjacency} adjacency)."
+            f"({_shortest(self.epsilon)}, {_shortest(self.delta)})-differentially private for "
+            f"{change} {unit} ({self.adjacency} adjacency)."
         )
 
     def verify(self) -> float:
@@ -139,6 +137,7 @@ class Release:
         ReleaseError
             If the record contradicts itself or promises more than the noise gives.
         """
+        self._check_fields()
         sensitivity_squared = self.spec.sensitivity_squared(self.adjacency) * self.rows_per_unit**2
         if self.sensitivity_squared != sensitivity_squared:
             raise ReleaseError("the recorded sensitivity isn't the one of the recorded spec.")
@@ -150,24 +149,40 @@ class Release:
             raise ReleaseError("the noisy arrays aren't integers.")
         if (self.unit == "row") != (self.rows_per_unit == 1 and not self.rows_bounded):
             raise ReleaseError("the recorded unit of privacy contradicts the recorded bounds.")
-        if (self.n_rows is None) != (self.adjacency == "add-remove"):
-            raise ReleaseError("the number of rows is recorded under replace-one and only there.")
+        if (self.n_rows is None) != (self.adjacency == "add-remove" or self.rows_bounded):
+            raise ReleaseError("the number of rows is recorded where it is private, or missing.")
         if not self.private:
             return math.inf
-        if not self.noise_stddev >= MINIMUM_STDDEV:
-            raise ReleaseError("the recorded noise is too narrow for the lattice.")
         mu = math.sqrt(sensitivity_squared) / self.noise_stddev
-        if gaussian_delta(self.epsilon, mu) > self.delta:
+        if not gaussian_delta(self.epsilon, mu) <= self.delta:
             raise ReleaseError("the recorded noise is too small for the recorded guarantee.")
         return min(gaussian_epsilon(self.delta, mu), self.epsilon)
+
+    def _check_fields(self) -> None:
+        """Types and ranges, which a file can get wrong: NaN, say, passes most comparisons."""
+        try:
+            check_epsilon_delta(self.epsilon, self.delta)
+            check_stddev(self.noise_stddev)
+        except (PrivacyParameterError, TypeError) as error:
+            raise ReleaseError(f"a recorded number is out of range: {error}") from None
+        if not (
+            self.adjacency in ("replace-one", "add-remove")
+            and self.unit in ("row", "unit")
+            and self.noise in ("discrete gaussian", "insecure")
+            and isinstance(self.rows_bounded, bool)
+            and type(self.rows_per_unit) is int
+            and 1 <= self.rows_per_unit <= MAXIMUM_ROWS_PER_UNIT
+            and (self.n_rows is None or (type(self.n_rows) is int and self.n_rows >= 0))
+        ):
+            raise ReleaseError("a recorded field has a value that no release has.")
 
     # -- free views: post-processing of the noisy integers ----------------------------------------
 
     @property
     def row_count(self) -> float:
-        """Number of rows: public under replace-one, else the noisy total, at least 1."""
-        if self.n_rows is not None and not self.rows_bounded:
-            return float(self.n_rows)
+        """Number of rows where it is public, else the noisy total; at least 1."""
+        if self.n_rows is not None:
+            return max(1.0, float(self.n_rows))
         return max(1.0, float(self.noisy_counts.sum()) / self.spec.count_steps)
 
     def mean_embedding(self) -> npt.NDArray[np.float64]:
@@ -177,10 +192,11 @@ class Release:
     def class_proportions(self) -> npt.NDArray[np.float64]:
         """Estimated class proportions, positive, summing to 1; shape (n_classes,).
 
-        Counts below one row, which noise can produce, are raised to one row.
+        Counts below one row, which noise can produce, are raised to one row. Even where the count
+        weight is 0 and no counts were released.
         """
-        if self.spec.n_classes == 1:
-            return np.ones(1)
+        if self.spec.count_steps == 0:
+            return np.full(self.spec.n_classes, 1 / self.spec.n_classes)
         counts = np.maximum(1.0, self.noisy_counts / self.spec.count_steps)
         return np.asarray(counts / counts.sum())
 
@@ -204,16 +220,7 @@ class Release:
             "public": self.public,
             **{name: getattr(self, name) for name in _PLAIN_FIELDS},
         }
-        target = Path(path)
-        draft = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
-        try:
-            with zipfile.ZipFile(draft, "x") as archive:
-                _write(archive, "header.json", json.dumps(header, allow_nan=False).encode())
-                for name, array in self._arrays().items():
-                    _write(archive, f"{name}.npy", _to_npy(array))
-            os.replace(draft, target)
-        finally:
-            draft.unlink(missing_ok=True)
+        write_archive(path, header, self._arrays())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Release:
@@ -224,38 +231,32 @@ class Release:
         ReleaseError
             If the file isn't a release, is damaged, is of a newer version, or doesn't verify.
         """
+        header, arrays = read_archive(path)
+        if header.get("format") != _FORMAT or header.get("version") != _VERSION:
+            raise ReleaseError(
+                f"not a release of version {_VERSION}: written by another version of skdpgen, or "
+                f"by another program."
+            )
         try:
-            with zipfile.ZipFile(path) as archive:
-                header = json.loads(archive.read("header.json"))
-                if header["format"] != _FORMAT or header["version"] != _VERSION:
-                    raise ReleaseError(
-                        f"not a release of version {_VERSION}: written by another version of "
-                        f"skdpgen, or by another program."
-                    )
-                arrays = {
-                    name[: -len(".npy")]: _from_npy(archive.read(name))
-                    for name in archive.namelist()
-                    if name.endswith(".npy")
-                }
-                spec = dict(header["spec"])
-                spec["group_widths"] = tuple(spec["group_widths"])
-                release = cls(
-                    spec=EmbeddingSpec(**spec),
-                    public_json=json.dumps(header["public"]),
-                    noisy_sums=arrays.pop("noisy_sums"),
-                    noisy_counts=arrays.pop("noisy_counts"),
-                    public_arrays={name[len("public/") :]: a for name, a in arrays.items()},
-                    **{name: header[name] for name in _PLAIN_FIELDS},
-                )
+            release = cls(
+                spec=EmbeddingSpec(**header["spec"]),
+                public_json=json.dumps(header["public"], allow_nan=False),
+                noisy_sums=arrays.pop("noisy_sums"),
+                noisy_counts=arrays.pop("noisy_counts"),
+                public_arrays={name.removeprefix(_PUBLIC): a for name, a in arrays.items()},
+                **{name: header[name] for name in _PLAIN_FIELDS},
+            )
+            if release._arrays().keys() != {"noisy_sums", "noisy_counts", *arrays}:
+                raise ReleaseError("the file holds arrays that no release has.")
             release.verify()
-        except (OSError, ReleaseError):
+        except ReleaseError:
             raise
         except Exception as error:
             raise ReleaseError(f"the file is damaged or not a release: {error}") from None
         return release
 
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        public = {f"public/{name}": array for name, array in self.public_arrays.items()}
+        public = {f"{_PUBLIC}{name}": array for name, array in self.public_arrays.items()}
         return {"noisy_sums": self.noisy_sums, "noisy_counts": self.noisy_counts, **public}
 
 
@@ -273,21 +274,21 @@ _PLAIN_FIELDS = (
 )
 
 
-def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    array = np.array(array)
-    array.setflags(write=False)
-    return array
+def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Copy an array into memory that nobody can make writeable again.
+
+    Raises
+    ------
+    ReleaseError
+        If it holds Python objects: those can't be stored without pickle.
+    """
+    array = np.asarray(array)
+    if array.dtype.hasobject:
+        raise ReleaseError("an array of Python objects can't be part of a release.")
+    # The memory belongs to an immutable bytes object, so setflags(write=True) is refused too.
+    return np.frombuffer(array.tobytes(), dtype=array.dtype).reshape(array.shape)
 
 
-def _write(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
-    archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
-
-
-def _to_npy(array: npt.NDArray[Any]) -> bytes:
-    buffer = io.BytesIO()
-    np.save(buffer, array, allow_pickle=False)
-    return buffer.getvalue()
-
-
-def _from_npy(content: bytes) -> npt.NDArray[Any]:
-    return np.asarray(np.load(io.BytesIO(content), allow_pickle=False))
+def _shortest(number: float) -> str:
+    """Six digits where they are exact, else all of them: a guarantee is never rounded down."""
+    return f"{number:g}" if float(f"{number:g}") == number else repr(number)

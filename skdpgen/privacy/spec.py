@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from operator import index
 
 from skdpgen.exceptions import PrivacyParameterError
-from skdpgen.privacy.ledger import Adjacency, check_adjacency
+from skdpgen.privacy.entries import Adjacency, check_adjacency
 
 __all__ = ["EmbeddingSpec"]
 
@@ -29,11 +30,13 @@ class EmbeddingSpec:
     Raises
     ------
     PrivacyParameterError
-        If a value is out of range or a row would contribute nothing.
+        If a value is of the wrong type, out of range, or a row would contribute nothing.
 
     Notes
     -----
-    One is ``2**lattice_bits`` lattice steps, as many as let a row's squared norm fit into int64.
+    One is ``2**lattice_bits`` lattice steps, as many as let a row's squared norm fit into int64,
+    and at most 2^26: a row then adds at most ``16 * 2**26 = 2**30`` steps to a coordinate, and
+    int64 sums are exact for any table of fewer than 2^33 rows.
     """
 
     n_signed: int
@@ -42,6 +45,16 @@ class EmbeddingSpec:
     count_weight: float
 
     def __post_init__(self) -> None:
+        try:
+            # Immutable integers: nobody can widen a group after the sensitivity was read.
+            object.__setattr__(self, "n_signed", index(self.n_signed))
+            object.__setattr__(self, "group_widths", tuple(map(index, self.group_widths)))
+            object.__setattr__(self, "n_classes", index(self.n_classes))
+            object.__setattr__(self, "count_weight", float(self.count_weight))
+        except (TypeError, ValueError):
+            raise PrivacyParameterError(
+                "n_signed, group_widths and n_classes must be integers, count_weight a number."
+            ) from None
         if not 0 <= self.n_signed <= 2**24:
             raise PrivacyParameterError("the signed block must have at most 2^24 coordinates.")
         if any(width < 2 for width in self.group_widths):
@@ -60,9 +73,9 @@ class EmbeddingSpec:
 
     @property
     def lattice_bits(self) -> int:
-        """Binary digits of the lattice: ``n_signed * 2**(2 * bits)`` stays below 2^63."""
-        bits: int = (62 - max(1, self.n_signed).bit_length()) // 2
-        return min(30, bits)
+        """Binary digits of the lattice, at most 26: ``n_signed * 2**(2 * bits)`` is below 2^63."""
+        bits: int = (62 - self.n_signed.bit_length()) // 2
+        return min(26, bits)
 
     @property
     def signed_bound(self) -> int:

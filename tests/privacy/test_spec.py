@@ -1,0 +1,118 @@
+"""Shapes, bounds and the table of sensitivities."""
+
+import math
+
+import numpy as np
+import pytest
+
+from skdpgen.exceptions import PrivacyParameterError
+from skdpgen.privacy.spec import EmbeddingSpec
+
+
+def spec(n_signed=1000, group_widths=(), n_classes=2, count_weight=1.0):
+    return EmbeddingSpec(n_signed, group_widths, n_classes, count_weight)
+
+
+def sensitivity(spec, adjacency):
+    return math.sqrt(spec.sensitivity_squared(adjacency)) / 2**spec.lattice_bits
+
+
+@pytest.mark.parametrize(
+    ("shape", "replace_one", "add_remove"),
+    [
+        # Embedding, labels, counts: the counts are free at w = 1 under replace-one.
+        ({"count_weight": 0.0}, 2.0, 1.0),
+        ({"count_weight": 1.0}, 2.0, math.sqrt(2)),
+        ({"count_weight": 0.2}, 2.0, math.sqrt(1.04)),  # 1.02
+        ({"count_weight": 2.0}, math.sqrt(10), math.sqrt(5)),
+        # Sum kernel with q groups, d columns.
+        ({"group_widths": (2, 2)}, math.sqrt(5), math.sqrt(2.5)),  # 2.24: the largest q/d
+        ({"group_widths": (2, 3, 5)}, math.sqrt(4.6), math.sqrt(2.3)),
+        # No numbers: sqrt(2 q/d) against sqrt(2 (q/d + w^2)).
+        ({"n_signed": 0, "group_widths": (4, 4), "count_weight": 0.0}, math.sqrt(0.5), 0.5),
+        ({"n_signed": 0, "group_widths": (4, 4)}, math.sqrt(2.5), math.sqrt(1.25)),
+        # No labels: counts can't move between classes, a row can only stop counting.
+        ({"n_classes": 1}, 2.0, math.sqrt(2)),
+        ({"n_classes": 1, "count_weight": 2.0}, math.sqrt(5), math.sqrt(5)),
+        ({"n_signed": 0, "group_widths": (4, 4), "n_classes": 1}, math.sqrt(1.25), math.sqrt(1.25)),
+    ],
+)
+def test_table_of_sensitivities(shape, replace_one, add_remove):
+    # Categories and count weights are rounded to the lattice: 2^-25 of one.
+    assert sensitivity(spec(**shape), "replace-one") == pytest.approx(replace_one, rel=1e-6)
+    assert sensitivity(spec(**shape), "add-remove") == pytest.approx(add_remove, rel=1e-6)
+
+
+def test_the_two_replace_one_cases_are_equal_at_weight_one_exactly():
+    s = spec(group_widths=(2, 7))
+    same_label = 4 * s.signed_bound + 2 * s.categorical_bound
+    other_label = 2 * (s.signed_bound + s.categorical_bound + s.count_steps**2)
+    assert s.sensitivity_squared("replace-one") == same_label == other_label
+
+
+def test_rounding_is_on_the_safe_side():
+    s = spec(group_widths=(2, 3, 7), count_weight=1 / 3)
+    one = 2**s.lattice_bits
+    # 1 / sqrt(12) is rounded down, and the bound is the rounded steps' own.
+    assert s.category_steps == math.isqrt(one**2 // 12)
+    assert s.categorical_bound == 3 * s.category_steps**2
+    assert s.count_steps == round(one / 3)
+
+
+@pytest.mark.parametrize("n_signed", [0, 1, 2, 3, 4, 1000, 2**10 - 1, 2**10, 10_000, 2**24])
+def test_squares_and_sums_fit_into_int64(n_signed):
+    s = spec(n_signed=n_signed, group_widths=(2,), count_weight=16.0)
+    assert n_signed * 4**s.lattice_bits < 2**63
+    # What one row adds to one coordinate, times 2^33 rows.
+    assert max(2**s.lattice_bits, s.category_steps, s.count_steps) * 2**33 <= 2**63
+
+
+def test_lattice_is_fine_enough_for_ten_thousand_features():
+    assert spec(n_signed=10_000).lattice_bits == 24
+    assert spec(n_signed=10_000).signed_bound == 2**48
+    assert spec(n_signed=2).lattice_bits == 26
+
+
+def test_width_and_absent_blocks():
+    s = spec(n_signed=6, group_widths=(2, 3))
+    assert s.width == 11
+    assert spec(n_signed=6).category_steps == spec(n_signed=6).categorical_bound == 0
+    assert spec(n_signed=0, group_widths=(2,)).signed_bound == 0
+
+
+def test_group_widths_become_immutable_integers():
+    widths = [2, np.int64(3)]
+    s = EmbeddingSpec(np.int32(4), widths, np.int64(2), np.float32(1))
+    widths.append(50)
+    assert s == EmbeddingSpec(4, (2, 3), 2, 1.0)
+    assert [type(x) for x in (s.n_signed, *s.group_widths, s.n_classes)] == [int] * 4
+    assert type(s.count_weight) is float
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ({"n_signed": -1}, r"2\^24"),
+        ({"n_signed": 2**24 + 1}, r"2\^24"),
+        ({"group_widths": (1,)}, "at least two categories"),
+        ({"n_signed": 0}, "nothing to release"),
+        ({"n_classes": 0}, "at least one class"),
+        ({"count_weight": -0.1}, "count_weight"),
+        ({"count_weight": 16.1}, "count_weight"),
+        ({"count_weight": math.nan}, "count_weight"),
+        ({"count_weight": "much"}, "must be integers"),
+        ({"count_weight": None}, "must be integers"),
+        ({"n_signed": 4.0}, "must be integers"),
+        ({"n_classes": 2.0}, "must be integers"),
+        ({"group_widths": (2.0,)}, "must be integers"),
+        ({"group_widths": 2}, "must be integers"),
+    ],
+)
+def test_bad_shapes(shape, message):
+    with pytest.raises(PrivacyParameterError, match=message):
+        spec(**shape)
+
+
+def test_bad_adjacency():
+    with pytest.raises(PrivacyParameterError, match="adjacency"):
+        spec().sensitivity_squared("both")
