@@ -27,7 +27,7 @@ test: $(TEST)
 lint: $(TEST)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy --strict skdpgen/privacy
+	$(BIN)/mypy --strict --follow-imports=silent --no-warn-unused-configs skdpgen/privacy
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

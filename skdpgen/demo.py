@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pandas as pd
+import torch
 from sklearn.model_selection import train_test_split
 
 from .data.schema import Schema
@@ -41,6 +42,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--output", type=Path, default=Path("fair_synthetic.csv"))
     output: Path = parser.parse_args(arguments).output
     start = time.perf_counter()
+    # Matrices this small gain little from threads, and on a busy machine threads wait for each
+    # other for minutes.
+    torch.set_num_threads(1)
 
     frame, schema = load_fair()
     train, test = train_test_split(

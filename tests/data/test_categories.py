@@ -19,6 +19,9 @@ def test_numbers_are_compared_as_numbers():
     assert codes(column, pd.Series([True, 0.0, np.int8(1)], dtype=object)) == [1, 0, 1]
     assert codes(Boolean(), np.array([0, 1, 7, -1], dtype="int8")) == [0, 1, 0, 0]
     assert codes(Boolean(), pd.Series(["True", "False"])) == [1, 0]
+    assert codes(Categorical([0.5, 1.5]), pd.Series([1.5, 1], dtype=object)) == [1, 0]
+    # None of the declared values is an integer, but a test table may have integers only.
+    assert make_encoder(Categorical([0.5, 1.5]), np.array([0.5])).codes(np.array([1])) == [0]
     assert codes(Categorical([0.1, 0.5]), np.array([0.5, 0.1], dtype="float32")) == [1, 0]
 
 

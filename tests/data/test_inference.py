@@ -86,6 +86,12 @@ def test_every_open_column_is_shown_with_its_line():
     )
 
 
+def test_only_the_open_kinds_of_facts_are_shown():
+    with pytest.raises(SchemaError) as caught:
+        Schema.from_dtypes(pd.DataFrame({"city": ["x"]}))
+    assert str(caught.value).count("\n") == 1
+
+
 def test_facts_are_checked_by_name():
     frame = pd.DataFrame({"age": [1]})
     with pytest.raises(InputError, match="no column 'wage'"):

@@ -58,7 +58,8 @@ def test_shared_schemas_read_and_write(shared_data):
 
 
 def test_integer_names_survive_json():
-    schema = Schema({1: Boolean(), 0: Numeric((0, 1)), "a": Id()}, target=1)
+    columns = {1: Boolean(), 0: Numeric((0, 1)), "a": Id()}
+    schema = Schema(columns, target=1, default=Categorical(["x"]))
     back = Schema.from_dict(json.loads(json.dumps(schema.to_dict())))
     assert back == schema
     assert list(back.columns) == [1, 0, "a"]

@@ -108,3 +108,12 @@ def test_bandwidth_must_be_positive_and_not_tiny(bandwidth):
 def test_wrong_width_is_refused():
     with pytest.raises(InputError, match="7 columns"):
         feature_map().integers(np.zeros((2, 3)))
+
+
+def test_embedding_has_the_gradient_of_its_formula():
+    import torch
+
+    features = feature_map(n_features=20).embedding().double()
+    rows = torch.as_tensor(encoded_rows(3), dtype=torch.float64).requires_grad_()
+    # Analytic against numerical derivatives, in double precision.
+    assert torch.autograd.gradcheck(features, rows)
