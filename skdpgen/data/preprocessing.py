@@ -85,7 +85,7 @@ class TabularPreprocessor(TransformerMixin, BaseEstimator):
         Names, dtypes and library of the fitted table.
     n_features_in_ : int
         Number of columns of the fitted table.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (``n_features_in_``,)
         Their names; only if they are all texts.
 
     See Also

@@ -46,7 +46,7 @@ def mmd_error_bound(
 ) -> MMDErrorBound:
     r"""Bound the expected error of the noisy random-feature squared MMD.
 
-    Bounds E | MMD_noisy^2 - MMD^2 |, the mean over noise and frequencies, for embeddings of
+    Bounds :math:`E |MMD_{noisy}^2 - MMD^2|`, the mean over noise and frequencies, for embeddings of
     norm 1 released with replace-one sensitivity 2 / n_rows. It depends on no data, so it can
     be used to choose the number of features before anything is spent.
 
@@ -80,27 +80,31 @@ def mmd_error_bound(
     Write a and b for the random-feature mean embeddings of the rows and of the generator, in
     R^(CD), and s for the noise multiplier. The noise is N ~ N(0, t^2 I) with t = 2 s / m. Then
 
-    ||a + N - b||^2 - MMD^2 = ||N||^2 + 2 <N, a - b> + (||a - b||^2 - MMD^2),
+    .. math:: \|a + N - b\|^2 - MMD^2
+              = \|N\|^2 + 2 \langle N, a - b \rangle + (\|a - b\|^2 - MMD^2),
 
     and the triangle inequality bounds the expected error term by term.
 
-    *Noise.* E ||N||^2 = C D t^2 = 4 C D s^2 / m^2, exactly. Being known it can be subtracted,
-    as the loss curves of this package do.
+    *Noise.* :math:`E \|N\|^2 = C D t^2 = 4 C D s^2 / m^2`, exactly. Being known it can be
+    subtracted, as the loss curves of this package do.
 
-    *Cross.* ||a - b|| <= 2. The paper uses Cauchy-Schwarz, 2 ||N|| ||a - b||, and the mean of
-    a chi variable with k = C D degrees of freedom, E ||N|| = t sqrt(2) Gamma((k+1)/2) /
-    Gamma(k/2): (8 sqrt(2) s / m) Gamma((k+1)/2) / Gamma(k/2), which grows like sqrt(k). But
-    given the frequencies, <N, a - b> is one Gaussian of standard deviation t ||a - b||, so
-    E |2 <N, a - b>| = 2 t ||a - b|| sqrt(2 / pi) <= (8 s / m) sqrt(2 / pi): smaller by
-    sqrt(k pi / 2), which is 125 at k = 10,000, and attained when ||a - b|| = 2.
+    *Cross.* :math:`\|a - b\| \le 2`. The paper uses Cauchy-Schwarz,
+    :math:`2 \|N\| \|a - b\|`, and the mean of a chi variable with k = C D degrees of freedom,
+    :math:`E \|N\| = t \sqrt 2\, \Gamma((k+1)/2) / \Gamma(k/2)`. The bound
+    :math:`(8 \sqrt 2 s / m)\, \Gamma((k+1)/2) / \Gamma(k/2)` grows like :math:`\sqrt k`. But
+    given the frequencies, :math:`\langle N, a - b \rangle` is one Gaussian of standard deviation
+    :math:`t \|a - b\|`, so :math:`E |2 \langle N, a - b \rangle| = 2 t \|a - b\| \sqrt{2/\pi}
+    \le (8 s / m) \sqrt{2/\pi}`: smaller by :math:`\sqrt{k \pi / 2}`, which is 125 at k = 10,000,
+    and attained when :math:`\|a - b\| = 2`.
 
-    *Features.* ||a - b||^2 is the average over D / 2 independent frequencies of
-    sum_c |a_c(w) - b_c(w)|^2, where a_c(w) is the mean of exp(i w x) [y = c]. As
-    sum_c |a_c(w)| <= 1, each of these lies in [0, 4], and their expectation is MMD^2. The paper's
-    term follows from the concentration P(|error| > u) <= 2 exp(-D u^2 / 128) of a bounded
-    difference argument: integrating the tail over u gives 8 sqrt(2 pi / D). A variable in
-    [0, 4] has variance at most 4, so the average has variance at most 8 / D, and by Jensen
-    E |error| <= sqrt(8 / D): 7 times smaller.
+    *Features.* :math:`\|a - b\|^2` is the average over D / 2 independent frequencies of
+    :math:`\sum_c |a_c(w) - b_c(w)|^2`, where :math:`a_c(w)` is the mean of
+    :math:`e^{iwx} [y = c]`. As :math:`\sum_c |a_c(w)| \le 1`, each of these lies in [0, 4], and
+    their expectation is :math:`MMD^2`. The paper's term follows from the concentration
+    :math:`P(|error| > u) \le 2 \exp(-D u^2 / 128)` of a bounded difference argument: integrating
+    the tail over u gives :math:`8 \sqrt{2 \pi / D}`. A variable in [0, 4] has variance at most 4,
+    so the average has variance at most 8 / D, and by Jensen
+    :math:`E |error| \le \sqrt{8 / D}`: 7 times smaller.
 
     Examples
     --------

@@ -186,12 +186,15 @@ class ReleaseSynthesizer(BaseEstimator):
         return own
 
     def _adopt(self, release: Release, codec: TableCodec) -> None:
-        """Keep the release and the codec: all that is left of the arguments of ``fit``."""
+        """Keep the release and the codec: all that is left of the arguments of ``fit``.
+
+        What belongs to an earlier release goes, should training be interrupted.
+        """
         self.release_ = release
         self._codec = codec
         preprocessor = codec.preprocessor
         self.n_features_in_ = preprocessor.n_features_in_
-        for name in ("feature_names_in_", "classes_"):
+        for name in ("feature_names_in_", "classes_", "generator_", "loss_curve_", "noise_floor_"):
             self.__dict__.pop(name, None)
         if hasattr(preprocessor, "feature_names_in_"):
             self.feature_names_in_ = preprocessor.feature_names_in_

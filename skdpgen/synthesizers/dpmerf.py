@@ -115,7 +115,7 @@ class DPMERFSynthesizer(ReleaseSynthesizer):
         What the noise contributes to the raw loss in expectation; already subtracted above.
     classes_ : ndarray
         Values of the target, for labeled tables.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (``n_features_in_``,)
         Column names, with the target for ``fit(df)``.
     n_features_in_ : int
         Number of columns.
@@ -261,9 +261,8 @@ class DPMERFSynthesizer(ReleaseSynthesizer):
                 stacklevel=2,
             )
         facts, arrays = features.to_public()
-        self.ledger_ = ledger
         release = mechanism.release(
-            self._batches(codec, features, X, y, units),
+            self._batches(codec, features, X, y, units, ledger),
             ledger,
             public={"feature_map": facts, "schema": codec.public_schema()},
             public_arrays=arrays,
@@ -353,8 +352,16 @@ class DPMERFSynthesizer(ReleaseSynthesizer):
         return self.count_weight
 
     def _batches(
-        self, codec: TableCodec, features: MixedFeatureMap, X: Any, y: Any, units: Any
+        self,
+        codec: TableCodec,
+        features: MixedFeatureMap,
+        X: Any,
+        y: Any,
+        units: Any,
+        ledger: PrivacyLedger,
     ) -> Iterator[RowBatch]:
+        # Rows are asked for once the charge went through: whatever happens now, it stands.
+        self.ledger_ = ledger
         keep = None if units is None else bounded_rows(units, self.rows_per_unit)
         size = max(1, _CHUNK_ELEMENTS // features.width)
         position = 0

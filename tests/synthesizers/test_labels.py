@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skdpgen.exceptions import InputError
-from skdpgen.synthesizers._labels import choose_labels, stratified_labels
+from skdpgen.synthesizers._labels import choose_labels, label_array, stratified_labels
 
 PROPORTIONS = np.array([0.7, 0.2, 0.1])
 NAMES = ["a", "b", "c"]
@@ -46,7 +46,18 @@ def test_balanced_shares_and_exact_labels():
 
 
 @pytest.mark.parametrize(
-    "y", ["equal", {"a": -1, "b": 2}, {"a": 0.0}, {"a": np.nan}, {"d": 1.0}, ["a"], {}]
+    "y",
+    [
+        "equal",
+        7,
+        {"a": "all"},
+        {"a": -1, "b": 2},
+        {"a": 0.0},
+        {"a": np.nan},
+        {"d": 1.0},
+        ["a"],
+        {},
+    ],
 )
 def test_bad_choices_are_refused(y):
     with pytest.raises(InputError):
@@ -57,3 +68,9 @@ def test_rounding_never_reaches_beyond_the_last_class_with_a_share():
     shares = np.array([1 / 3, 1 / 3, 1 / 3, 0.0])
     labels = stratified_labels(shares, 100_000, np.random.default_rng(1))
     assert labels.max() == 2
+
+
+def test_labels_keep_their_types_in_an_array():
+    assert label_array([True, False]).dtype == bool
+    assert label_array(["a", None]).tolist() == ["a", None]
+    assert label_array([1, "a", 2.5]).tolist() == [1, "a", 2.5]
