@@ -39,7 +39,7 @@ def squared_distance(first: Tensor, second: Tensor) -> Tensor:
     return (first - second).square().sum(dim=-1)
 
 
-def class_weights(proportions: Tensor, objective: Objective) -> Tensor:
+def class_weights(proportions: Tensor, objective: Objective, noise_energy: float = 0.0) -> Tensor:
     """Weight of each class in the loss.
 
     Parameters
@@ -52,6 +52,10 @@ def class_weights(proportions: Tensor, objective: Objective) -> Tensor:
         sum_c ||T_c / p_c - m_c||^2: weights 1 / p_c^2. It is the variant for imbalanced data
         of DP-MERF (arXiv 2002.11603, section 4.2), in which a rare class counts as much as a
         frequent one.
+    noise_energy : float, default=0.0
+        Expected squared norm of the privacy noise of one class. Reweighted weights are
+        1 / (p_c^2 + noise_energy): as in the paper where a class stands out of the noise, while
+        a class below it, whose T_c / p_c is mostly noise, can't outweigh all others.
 
     Returns
     -------
@@ -66,7 +70,7 @@ def class_weights(proportions: Tensor, objective: Objective) -> Tensor:
     """
     if objective == "joint":
         return torch.ones_like(proportions)
-    return proportions.pow(-2)
+    return 1 / (proportions.square() + noise_energy)
 
 
 def embedding_loss(

@@ -185,6 +185,10 @@ class MixedFeatureMap:
 def default_bandwidth(n_numeric: int) -> tuple[float, ...]:
     """Bandwidths that suit most tables, from the number of numeric columns alone.
 
+    Distances between rows grow like the square root of the number of columns, and so do these
+    length scales. The long one gives training a direction from anywhere; the short ones see
+    detail. Chosen on bank_marketing, telco_churn and compas, at epsilon = 1.
+
     Parameters
     ----------
     n_numeric : int
@@ -196,4 +200,4 @@ def default_bandwidth(n_numeric: int) -> tuple[float, ...]:
         Length scales to be mixed.
     """
     root = math.sqrt(max(1, n_numeric))
-    return (0.1 * root, 0.3 * root)
+    return (0.03 * root, 0.1 * root, 0.3 * root, 1.0 * root)

@@ -66,10 +66,11 @@ class MLPGenerator(nn.Module):
         layers: list[nn.Module] = []
         for fan_in, fan_out in pairwise((noise_dim + n_classes, *hidden_sizes)):
             layers += [nn.Linear(fan_in, fan_out), nn.LayerNorm(fan_out), nn.ReLU()]
-        self.hidden = nn.Sequential(*layers)
         reached = range(layout.width) if couple_categories else layout.numeric
         self.register_buffer("reached", torch.tensor(reached, dtype=torch.int64), persistent=False)
-        self.output = nn.Linear(hidden_sizes[-1], len(self.reached))
+        if len(reached):
+            self.hidden = nn.Sequential(*layers)
+            self.output = nn.Linear(hidden_sizes[-1], len(reached))
         self.from_label = nn.Linear(n_classes, layout.width, bias=False)
         nn.init.zeros_(self.from_label.weight)
 

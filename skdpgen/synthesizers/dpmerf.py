@@ -49,8 +49,8 @@ class DPMERFSynthesizer(ReleaseSynthesizer):
     Which variant of the paper runs follows from the table and the parameters: *labeled* where the
     schema names a target with listed values, else *unlabeled*; *heterogeneous* (sum of a Gaussian
     kernel on numbers and a linear kernel on one-hot categories) where there are categories;
-    *imbalanced* with ``class_weight="balanced"``; *images* (convolutional generator) where the
-    schema has an ``image_shape``.
+    *imbalanced* with ``class_weight="balanced"``, the default; *images* (convolutional generator)
+    where the schema has an ``image_shape``.
 
     Parameters
     ----------
@@ -82,19 +82,20 @@ class DPMERFSynthesizer(ReleaseSynthesizer):
     ledger : PrivacyLedger, default=None
         Where spends are recorded. None keeps a ledger of this estimator, over all its fits.
         Privacy parameter.
-    class_weight : {None, "balanced"}, default=None
-        "balanced" weights all classes equally in training (the paper's imbalanced variant); the
-        synthetic classes keep their proportions. Post-processing.
+    class_weight : {"balanced", None}, default="balanced"
+        "balanced" weights all classes that stand out of the noise equally in training (the paper's
+        imbalanced variant); None weights them by their squared frequency. The synthetic classes
+        keep their proportions in both cases. Post-processing.
     generator : {"auto", "mlp", "conv"}, torch.nn.Module or callable, default="auto"
         What makes rows. A module is copied and gets ``(noise, one_hot_labels)``; a callable gets
         ``(layout, n_classes)`` and returns one. "auto" is convolutional for images, else a
         multilayer perceptron. Post-processing.
-    n_steps : int, default=2000
+    n_steps : int, default=1500
         Gradient steps. Post-processing.
-    batch_size : int, default=500
+    batch_size : int, default=256
         Generated rows per step. Post-processing.
-    learning_rate : float, default=1e-2
-        First learning rate of Adam. Post-processing.
+    learning_rate : float, default=3e-3
+        Largest learning rate of Adam, after a warm-up. Post-processing.
     device : str, default="auto"
         Where to train. Post-processing.
     random_state : int, RandomState instance or None, default=None
@@ -167,11 +168,11 @@ class DPMERFSynthesizer(ReleaseSynthesizer):
         bandwidth: float | Sequence[float] | Literal["auto"] = "auto",
         count_weight: float | Literal["auto"] = "auto",
         ledger: PrivacyLedger | None = None,
-        class_weight: Literal["balanced"] | None = None,
+        class_weight: Literal["balanced"] | None = "balanced",
         generator: GeneratorSpec = "auto",
-        n_steps: int = 2000,
-        batch_size: int = 500,
-        learning_rate: float = 1e-2,
+        n_steps: int = 1500,
+        batch_size: int = 256,
+        learning_rate: float = 3e-3,
         device: str = "auto",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -378,8 +379,6 @@ class DPMERFSynthesizer(ReleaseSynthesizer):
 
         if self.class_weight not in (None, "balanced"):
             raise InputError(f"class_weight must be None or 'balanced', got {self.class_weight!r}.")
-        if self.class_weight == "balanced" and codec.labels is None:
-            raise InputError("class_weight='balanced' needs a target with listed values.")
         return plan_training(
             codec.layout,
             codec.n_classes,

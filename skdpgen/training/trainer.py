@@ -28,13 +28,14 @@ class TrainingSettings:
 
     Parameters
     ----------
-    n_steps : int, default=2000
+    n_steps : int, default=1500
         Gradient steps, at least 1.
-    batch_size : int, default=500
+    batch_size : int, default=256
         Generated rows per step. Split evenly over the classes and rounded up so that each
         class has at least two.
-    learning_rate : float, default=1e-2
-        First learning rate of Adam; a cosine takes it to 0.
+    learning_rate : float, default=3e-3
+        Largest learning rate of Adam, reached after a twentieth of the steps; a cosine then takes
+        it to 0.
     objective : {"joint", "reweighted"}, default="joint"
         Weight of the classes, see :func:`skdpgen.divergences.mmd.class_weights`.
     device : str, default="auto"
@@ -56,9 +57,9 @@ class TrainingSettings:
     skdpgen.exceptions.InputError: n_steps must be at least 1; got 0.
     """
 
-    n_steps: int = 2000
-    batch_size: int = 500
-    learning_rate: float = 1e-2
+    n_steps: int = 1500
+    batch_size: int = 256
+    learning_rate: float = 3e-3
     objective: Objective = "joint"
     device: str = "auto"
     seed: int = 0
@@ -186,10 +187,11 @@ def train(
     model = copy.deepcopy(generator).to(device).train()
     goal = torch.as_tensor(target, dtype=torch.float32).to(device)
     shares = torch.as_tensor(proportions, dtype=torch.float32).to(device)
-    weights = class_weights(shares, settings.objective)
+    noise_energy = goal.shape[1] * noise_stddev**2
+    weights = class_weights(shares, settings.objective, noise_energy)
     labels = _stratified_labels(settings.batch_size, model.n_classes).to(device)
     optimizer = torch.optim.Adam(model.parameters(), lr=settings.learning_rate)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, settings.n_steps)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, _rate_of(settings.n_steps))
     # Noise is drawn on the CPU so that it doesn't depend on the device.
     noise_rng = torch.Generator().manual_seed(settings.seed)
     losses: list[float] = []
@@ -218,6 +220,22 @@ def train(
         noise_floor=noise_floor(goal.shape[1], noise_stddev, weights),
         status=status,
     )
+
+
+def _rate_of(n_steps: int) -> Callable[[int], float]:
+    """Factor on the learning rate at a step: a linear warm-up, then a cosine down to 0.
+
+    Without the warm-up Adam's first steps, all of full size, can throw every hidden unit to the
+    flat side of its ReLU, and the generator then ignores its noise for good.
+    """
+    warm_up = max(1, n_steps // 20)
+
+    def rate(step: int) -> float:
+        if step < warm_up:
+            return (step + 1) / warm_up
+        return (1 + math.cos(math.pi * (step - warm_up) / max(1, n_steps - warm_up))) / 2
+
+    return rate
 
 
 def _stratified_labels(batch_size: int, n_classes: int) -> Tensor:

@@ -65,6 +65,14 @@ def test_reweighted_is_the_distance_within_classes():
     assert reweighted == pytest.approx(within)
 
 
+def test_a_class_below_the_noise_cannot_outweigh_the_others():
+    shares = torch.tensor([0.9, 0.1, 1e-5])
+    weights = class_weights(shares, "reweighted", noise_energy=1e-4)
+    # Within one percent of the paper's weights where the class stands out of the noise.
+    assert weights[:2] == pytest.approx(shares[:2] ** -2, rel=0.011)
+    assert weights[2] == pytest.approx(1e4, rel=1e-4)
+
+
 def test_order_of_rows_does_not_matter():
     target, features, labels, shares = _problem()
     weights = torch.ones(2, dtype=torch.float64)

@@ -229,11 +229,6 @@ def test_post_processing_parameters(refuses, params, message):
     refuses(InputError, message, **params)
 
 
-def test_class_weights_need_classes(refuses):
-    schema = Schema({"a": Numeric((0, 1))})
-    refuses(InputError, "needs a target", X=DF[["a"]], schema=schema, class_weight="balanced")
-
-
 @pytest.mark.parametrize("unit_id", [np.arange(5), "a" * N, np.zeros((N, 2)), 1])
 def test_units(refuses, unit_id):
     refuses(InputError, "one entry for each row|one column", unit_id=unit_id)

@@ -159,7 +159,7 @@ def test_retraining_is_free_and_exact(fitted):
     assert len(fitted.loss_curve_) == 6
     assert (fitted.n_steps, fitted.learning_rate) == (6, 0.05)
     assert not np.array_equal(weights(fitted), before)
-    fitted.retrain(n_steps=3, learning_rate=0.01, random_state=0)
+    fitted.retrain(n_steps=3, learning_rate=0.003, random_state=0)
     assert np.array_equal(weights(fitted), before)
     assert fitted.release_ is release
     assert fitted.ledger_.entries == entries

@@ -84,7 +84,7 @@ def test_labeled_heterogeneous_table(make, schema, table):
 
 def test_imbalanced_variant_weighs_classes_and_keeps_their_proportions(make, schema, table):
     with insecure_noise(seed=3):
-        joint = make(schema).fit(table)
+        joint = make(schema, class_weight=None).fit(table)
         balanced = make(schema, class_weight="balanced")
     with insecure_noise(seed=3):
         balanced.fit(table)

@@ -30,10 +30,10 @@ def _train(settings=FAST, generator="mlp", embed=_identity, noise_stddev=0.0):
 
 @pytest.mark.parametrize("objective", ["joint", "reweighted"])
 def test_training_reaches_the_released_means(objective):
-    settings = TrainingSettings(200, 100, 2e-2, objective, device="cpu")
+    settings = TrainingSettings(400, 100, 2e-2, objective, device="cpu")
     result = _train(settings)
     assert result.status == "finished"
-    assert len(result.loss_curve) == 200
+    assert len(result.loss_curve) == 400
     assert abs(result.loss_curve[-20:].mean()) < 1e-3 < result.loss_curve[0]
     labels = np.repeat([0, 1], 4000)
     rows = result.generator.sample(labels, seed=0)
@@ -76,7 +76,9 @@ def test_training_works_while_gradients_are_off():
 
 def test_noise_floor_is_subtracted():
     result = _train(TrainingSettings(3, 10, objective="reweighted", device="cpu"), noise_stddev=0.1)
-    assert result.noise_floor == pytest.approx(4 * 0.01 * (1 / 0.75**2 + 1 / 0.25**2))
+    energy = 4 * 0.1**2
+    weights = 1 / (0.75**2 + energy) + 1 / (0.25**2 + energy)
+    assert result.noise_floor == pytest.approx(energy * weights)
     np.testing.assert_allclose(result.debiased_loss_curve, result.loss_curve - result.noise_floor)
 
 
