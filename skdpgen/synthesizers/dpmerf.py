@@ -90,7 +90,7 @@ class DPMERFSynthesizer(ReleaseSynthesizer):
         What makes rows. A module is copied and gets ``(noise, one_hot_labels)``; a callable gets
         ``(layout, n_classes)`` and returns one. "auto" is convolutional for images, else a
         multilayer perceptron. Post-processing.
-    n_steps : int, default=1500
+    n_steps : int, default=2000
         Gradient steps. Post-processing.
     batch_size : int, default=256
         Generated rows per step. Post-processing.
@@ -170,7 +170,7 @@ class DPMERFSynthesizer(ReleaseSynthesizer):
         ledger: PrivacyLedger | None = None,
         class_weight: Literal["balanced"] | None = "balanced",
         generator: GeneratorSpec = "auto",
-        n_steps: int = 1500,
+        n_steps: int = 2000,
         batch_size: int = 256,
         learning_rate: float = 3e-3,
         device: str = "auto",

@@ -28,7 +28,7 @@ class TrainingSettings:
 
     Parameters
     ----------
-    n_steps : int, default=1500
+    n_steps : int, default=2000
         Gradient steps, at least 1.
     batch_size : int, default=256
         Generated rows per step. Split evenly over the classes and rounded up so that each
@@ -57,7 +57,7 @@ class TrainingSettings:
     skdpgen.exceptions.InputError: n_steps must be at least 1; got 0.
     """
 
-    n_steps: int = 1500
+    n_steps: int = 2000
     batch_size: int = 256
     learning_rate: float = 3e-3
     objective: Objective = "joint"

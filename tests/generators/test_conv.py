@@ -18,18 +18,26 @@ def test_images_of_any_size(height, width):
 
 
 def test_pixels_are_in_row_major_order():
-    net = ConvGenerator(_layout(8, 4), 1)
-    lit = torch.zeros(1, 1, 8, 4)
+    net = ConvGenerator(_layout(7, 5), 1).eval()
+    lit = torch.zeros(1, 1, 8, 8)
     lit[0, 0, 2, 1] = 1.0
-    net.image[-2].register_forward_hook(lambda module, inputs, output: lit)
+    net.upsample.register_forward_hook(lambda module, inputs, output: lit)
     flat = net(torch.zeros(1, net.noise_dim), torch.ones(1, 1))
-    assert flat.argmax() == 2 * 4 + 1
+    assert flat.argmax() == 2 * 5 + 1
 
 
-def test_a_row_does_not_depend_on_its_batch():
-    torch.manual_seed(0)
-    net = ConvGenerator(_layout(8, 8), 2)
-    noise, labels = torch.randn(6, net.noise_dim), torch.eye(2).repeat(3, 1)
+def test_noise_and_label_reach_the_image():
+    net = ConvGenerator(_layout(8, 8), 2).eval()
+    noise = torch.randn(1, net.noise_dim, generator=torch.Generator().manual_seed(0))
+    base = net(noise, torch.eye(2)[:1])
+    assert not torch.allclose(base, net(noise, torch.eye(2)[1:]))
+    assert not torch.allclose(base, net(-noise, torch.eye(2)[:1]))
+
+
+def test_a_row_does_not_depend_on_its_batch_when_sampling():
+    net = ConvGenerator(_layout(8, 8), 2).eval()
+    noise = torch.randn(6, net.noise_dim, generator=torch.Generator().manual_seed(0))
+    labels = torch.eye(2).repeat(3, 1)
     torch.testing.assert_close(net(noise, labels)[:2], net(noise[:2], labels[:2]))
 
 
