@@ -27,6 +27,7 @@ __all__ = [
     "checked_ledger",
     "seed_sequence",
     "unit_codes",
+    "unit_column",
 ]
 
 
@@ -90,16 +91,22 @@ def as_column(column: Any) -> Any:
     return as_series(column)
 
 
-def unit_codes(unit_id: Any, n_rows: int) -> npt.NDArray[np.int64]:
-    """Integer codes of the units that rows belong to.
+def unit_column(unit_id: Any, n_rows: int) -> Any:
+    """The units that rows belong to, as a native column; no cell is read."""
+    ids = as_column(unit_id)
+    if len(ids) != n_rows:
+        raise InputError("unit_id must have one entry for each row of X.")
+    describe_dtype(ids.dtype, library_of(ids), "unit_id")
+    return ids
+
+
+def unit_codes(ids: Any) -> npt.NDArray[np.int64]:
+    """Integer codes of the units that rows belong to; reads cells, so the charge comes first.
 
     Which rows share a unit is decided by pairs of cells: no cell can fail, or change how others
     are compared (one null makes floats of a column of integers, and merges large ones). Rows
     without an id, or with one that is no number, text or time, form one unit.
     """
-    ids = as_column(unit_id)
-    if len(ids) != n_rows:
-        raise InputError("unit_id must have one entry for each row of X.")
     dtype = describe_dtype(ids.dtype, library_of(ids), "unit_id")
     if dtype.family in ("int", "float", "bool"):
         values, nulls = read_numbers(ids, dtype)

@@ -24,7 +24,7 @@ from skdpgen.privacy.ledger import Adjacency, PrivacyLedger, check_adjacency
 from skdpgen.privacy.mechanisms import MeanEmbeddingMechanism, RowBatch
 from skdpgen.privacy.release import Release
 from skdpgen.privacy.units import bounded_rows
-from skdpgen.synthesizers._parameters import as_schema, seed_sequence, unit_codes
+from skdpgen.synthesizers._parameters import as_schema, seed_sequence, unit_codes, unit_column
 from skdpgen.synthesizers._table import TableCodec
 from skdpgen.synthesizers.base import ReleaseSynthesizer
 
@@ -236,7 +236,7 @@ class DPMERFSynthesizer(ReleaseSynthesizer):
         check_adjacency(self.adjacency)
         codec = TableCodec.build(X, y, as_schema(self.schema, X))
         n = n_rows(as_table(X))
-        units = None if unit_id is None else unit_codes(unit_id, n)
+        units = None if unit_id is None else unit_column(unit_id, n)
         features = MixedFeatureMap.draw(
             codec.layout,
             n_features=self.n_features,
@@ -363,7 +363,7 @@ class DPMERFSynthesizer(ReleaseSynthesizer):
     ) -> Iterator[RowBatch]:
         # Rows are asked for once the charge went through: whatever happens now, it stands.
         self.ledger_ = ledger
-        keep = None if units is None else bounded_rows(units, self.rows_per_unit)
+        keep = None if units is None else bounded_rows(unit_codes(units), self.rows_per_unit)
         size = max(1, _CHUNK_ELEMENTS // features.width)
         position = 0
         for rows, labels in codec.encode(X, y):

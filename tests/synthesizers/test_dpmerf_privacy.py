@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 import torch
 
-from skdpgen import insecure_noise
-from skdpgen.exceptions import PrivacyWarning, SkdpgenWarning
+from skdpgen import PrivacyLedger, insecure_noise
+from skdpgen.exceptions import BudgetExceededError, PrivacyWarning, SkdpgenWarning
 
 # -- noise and public randomness -------------------------------------------------------------------
 
@@ -96,6 +96,18 @@ def test_rows_beyond_the_limit_of_their_unit_do_not_count(make, schema, table, e
     wild.loc[~kept, "age"] = 99
     wild.loc[~kept, "smoker"] = "no"
     assert np.array_equal(bounded, exact_sums(synthesizer, wild, unit_id=units))
+
+
+def test_no_cell_and_no_unit_is_read_before_the_charge(make, schema, table, monkeypatch):
+    def read(*args):
+        raise AssertionError("read before the charge")
+
+    monkeypatch.setattr("skdpgen.synthesizers.dpmerf.unit_codes", read)
+    monkeypatch.setattr("skdpgen.synthesizers._table.TableCodec.encode", read)
+    full = PrivacyLedger(epsilon=0.5, delta=1e-5)
+    with pytest.raises(BudgetExceededError):
+        make(schema, ledger=full).fit(table, unit_id=table["key"])
+    assert full.entries == ()
 
 
 def test_delta_above_one_over_n_warns_where_n_is_public(make, schema, table, recwarn):

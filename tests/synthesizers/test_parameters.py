@@ -22,6 +22,7 @@ from skdpgen.synthesizers._parameters import (
     checked_ledger,
     seed_sequence,
     unit_codes,
+    unit_column,
 )
 
 
@@ -88,7 +89,7 @@ def test_the_dtype_of_a_column_does_not_depend_on_its_cells(wrap):
 
 def groups(unit_id):
     """Positions of the rows of each unit, as a set of sets."""
-    codes = unit_codes(unit_id, len(unit_id))
+    codes = unit_codes(unit_column(unit_id, len(unit_id)))
     assert codes.dtype == np.int64
     return {frozenset(np.flatnonzero(codes == c).tolist()) for c in set(codes.tolist())}
 
@@ -155,4 +156,4 @@ def test_no_cell_can_fail_or_change_how_others_are_grouped(cell):
 )
 def test_bad_units_are_refused(unit_id):
     with pytest.raises(InputError):
-        unit_codes(unit_id, 5)
+        unit_column(unit_id, 5)
