@@ -21,7 +21,7 @@ import polars as pl
 import pytest
 
 from skdpgen import DPMERFSynthesizer, PrivacyLedger, Schema
-from skdpgen.data.columns import Categorical, Datetime, Id, Numeric, Text
+from skdpgen.data import Categorical, Datetime, Id, Numeric, Text
 from skdpgen.exceptions import SkdpgenError
 
 CHEAP = {"n_features": 20, "n_steps": 3, "batch_size": 20, "random_state": 0}

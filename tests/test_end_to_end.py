@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from skdpgen import DPMERFSynthesizer, Schema, insecure_noise
-from skdpgen.data.columns import Categorical, Numeric
+from skdpgen.data import Categorical, Numeric
 
 CHEAP = {"n_features": 20, "n_steps": 3, "batch_size": 20, "random_state": 0}
 

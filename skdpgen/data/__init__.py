@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from .columns import Boolean as Boolean
     from .columns import Categorical as Categorical
     from .columns import Column as Column
-    from .columns import Datetime as Datetime
-    from .columns import Id as Id
-    from .columns import Numeric as Numeric
     from .columns import Ordinal as Ordinal
-    from .columns import Text as Text
+    from .datetime_columns import Datetime as Datetime
     from .encoders import make_encoder as make_encoder
     from .frames import FrameTemplate as FrameTemplate
     from .frames import SeriesTemplate as SeriesTemplate
     from .frames import as_table as as_table
     from .frames import iter_chunks as iter_chunks
+    from .numeric_columns import Numeric as Numeric
+    from .opaque_columns import Id as Id
+    from .opaque_columns import Text as Text
     from .preprocessing import TabularPreprocessor as TabularPreprocessor
     from .schema import Schema as Schema
 
@@ -31,15 +31,15 @@ __getattr__, __dir__, __all__ = attach(
         "Boolean": "columns",
         "Categorical": "columns",
         "Column": "columns",
-        "Datetime": "columns",
+        "Datetime": "datetime_columns",
         "FrameTemplate": "frames",
-        "Id": "columns",
-        "Numeric": "columns",
+        "Id": "opaque_columns",
+        "Numeric": "numeric_columns",
         "Ordinal": "columns",
         "Schema": "schema",
         "SeriesTemplate": "frames",
         "TabularPreprocessor": "preprocessing",
-        "Text": "columns",
+        "Text": "opaque_columns",
         "as_table": "frames",
         "iter_chunks": "frames",
         "make_encoder": "encoders",

@@ -11,19 +11,12 @@ import numpy as np
 from ..exceptions import InputError, SchemaError
 from .arrays import build_categories, build_numbers, build_values
 from .categories import CategoryEncoder
-from .columns import (
-    Boolean,
-    Categorical,
-    Column,
-    Datetime,
-    Id,
-    Numeric,
-    Ordinal,
-    Text,
-    declaration_hint,
-)
+from .columns import Boolean, Categorical, Column, Ordinal, declaration_hint
+from .datetime_columns import Datetime
 from .dtypes import ColumnDtype, describe_dtype, library_of
 from .encoder_base import ColumnEncoder
+from .numeric_columns import Numeric
+from .opaque_columns import Id, Text
 from .scaled import RankEncoder, RealEncoder, WholeEncoder
 from .times import TimeEncoder
 

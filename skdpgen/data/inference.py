@@ -7,9 +7,11 @@ from typing import Any
 
 from ..exceptions import InputError, SchemaError
 from .arrays import read_levels
-from .columns import Boolean, Categorical, Column, Datetime, Numeric
+from .columns import Boolean, Categorical, Column
+from .datetime_columns import Datetime
 from .dtypes import ColumnDtype
 from .frames import FrameTemplate, as_table, column_at
+from .numeric_columns import Numeric
 
 __all__ = ["columns_from_dtypes", "draft_entries"]
 

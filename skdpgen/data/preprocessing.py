@@ -14,10 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..exceptions import InputError, SchemaError
 from ..layout import EncodedLayout
-from .columns import Column, Id, Text
+from .columns import Column
 from .dtypes import ColumnDtype
 from .encoders import ColumnEncoder, make_encoder
 from .frames import FrameTemplate, as_table, column_at, n_rows
+from .opaque_columns import Id, Text
 from .scaled import NumberEncoder
 from .schema import Schema
 

@@ -13,9 +13,10 @@ from ..exceptions import InputError, SchemaError
 from .arrays import build_numbers, read_cells, read_numbers
 from .categories import CategoryEncoder
 from .cells import number_of
-from .columns import Categorical, Column, Numeric, check_whole
+from .columns import Categorical, Column
 from .dtypes import ColumnDtype
 from .encoder_base import MISSING, ColumnEncoder, largest, one_hot
+from .numeric_columns import Numeric, check_whole
 from .scaling import (
     offsets_of_floats,
     offsets_of_integers,
@@ -94,7 +95,7 @@ class ScaledEncoder(ColumnEncoder):
 
 
 class NumberEncoder(ScaledEncoder):
-    """Base of the encoders of :class:`~skdpgen.data.columns.Numeric` columns.
+    """Base of the encoders of :class:`~skdpgen.data.numeric_columns.Numeric` columns.
 
     They work on arrays of any shape, so that a block of equal columns is encoded at once.
     """

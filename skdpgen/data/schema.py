@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import copy
-import json
 import os
-import tempfile
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..exceptions import InputError, SchemaError
-from .columns import MAX_VALUES, Categorical, Column, Id, Text, column_from_dict, declaration_hint
+from ..exceptions import SchemaError
+from .column_json import named_column
+from .columns import Column
+from .opaque_columns import Id, Text
+from .schema_json import read_json, schema_arguments, schema_to_dict, write_json
 
 if TYPE_CHECKING:
     from .dtypes import ColumnDtype
 
 __all__ = ["Schema"]
-
-_ENTRIES = ("target", "notes", "image_shape", "class_names", "default", "columns")
 
 
 class Schema:
@@ -75,8 +73,8 @@ class Schema:
     ) -> None:
         if not isinstance(columns, Mapping):
             raise SchemaError("columns must be a mapping of names to columns.")
-        self._columns = {name: _as_column(name, entry) for name, entry in columns.items()}
-        self.default = None if default is None else _as_column("default", default)
+        self._columns = {name: named_column(name, entry) for name, entry in columns.items()}
+        self.default = None if default is None else named_column("default", default)
         self.target = target
         self.notes = notes
         self.image_shape = _checked_shape(image_shape)
@@ -129,11 +127,7 @@ class Schema:
         SchemaError
             If it is no JSON object or breaks a rule.
         """
-        try:
-            entries = json.loads(Path(path).read_text(encoding="utf-8"))
-        except json.JSONDecodeError as error:
-            raise SchemaError(f"{os.fspath(path)} is no JSON file: {error}") from None
-        return cls.from_dict(entries)
+        return cls.from_dict(read_json(path))
 
     @classmethod
     def from_dict(cls, entries: Mapping[str, Any]) -> Schema:
@@ -165,29 +159,7 @@ class Schema:
         >>> list(Schema.from_dict({"columns": {"pixels": pixels}}).columns)
         ['p0', 'p1', 'p2', 'p3']
         """
-        if not isinstance(entries, Mapping) or "columns" not in entries:
-            raise SchemaError("a schema needs an entry 'columns'.")
-        columns: dict[Hashable, Mapping[str, Any]] = {}
-        for name, entry in _named_entries(entries["columns"]):
-            if name in columns:
-                raise SchemaError(f"column {name!r} is declared twice.")
-            columns[name] = entry
-        labels = [n for n, e in columns.items() if isinstance(e, Mapping) and _is_label(e)]
-        target = entries.get("target", labels[0] if len(labels) == 1 else None)
-        if any(label != target for label in labels):
-            raise SchemaError(
-                f"column {next(n for n in labels if n != target)!r} is a label but not the "
-                "target; make its kind 'categorical', or name it as the target."
-            )
-        return cls(
-            columns,
-            target=target,
-            default=entries.get("default"),
-            notes=entries.get("notes", ""),
-            image_shape=entries.get("image_shape"),
-            class_names=entries.get("class_names"),
-            metadata={k: v for k, v in entries.items() if k not in _ENTRIES},
-        )
+        return cls(**schema_arguments(entries))
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form.
@@ -202,27 +174,7 @@ class Schema:
         SchemaError
             If a column name is neither a text nor an integer.
         """
-        for name in self._columns:
-            if isinstance(name, bool) or not isinstance(name, str | int):
-                raise SchemaError(f"the column name {name!r} cannot be written to JSON; rename it.")
-        columns: Any = {name: self._entry(name) for name in self._columns}
-        if not all(isinstance(name, str) for name in columns):
-            columns = [{"name": name, **entry} for name, entry in columns.items()]
-        result: dict[str, Any] = {"target": self.target, "notes": self.notes}
-        if self.image_shape is not None:
-            result["image_shape"] = list(self.image_shape)
-        if self.class_names is not None:
-            result["class_names"] = list(self.class_names)
-        if self.default is not None:
-            result["default"] = self.default.to_dict()
-        return {**result, **copy.deepcopy(self.metadata), "columns": columns}
-
-    def _entry(self, name: Hashable) -> dict[str, Any]:
-        column = self._columns[name]
-        entry = column.to_dict()
-        if name == self.target and type(column) is Categorical:
-            entry["kind"] = "label"
-        return entry
+        return schema_to_dict(self)
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Write the schema to a JSON file, whole or not at all.
@@ -232,16 +184,7 @@ class Schema:
         path : path
             The file; it is replaced if it exists.
         """
-        text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n"
-        path = Path(path)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        write_json(path, self.to_dict())
 
     # -- changed copies --------------------------------------------------------------------
 
@@ -430,45 +373,9 @@ class Schema:
         SchemaError
             If a column has no bounds or values yet.
         """
-        from .encoder_base import check_family
+        from .resolution import resolve_columns
 
-        absent = [name for name in self._columns if name not in dtypes]
-        if absent:
-            raise InputError(
-                f"the frame lacks column(s) of the schema: {_listed(absent)}. Add them, or use "
-                f"schema.drop([{absent[0]!r}, ...])."
-            )
-        unknown = [name for name in dtypes if name not in self._columns]
-        if unknown and self.default is None:
-            raise InputError(
-                f"column(s) of the frame are not in the schema: {_listed(unknown)}. Drop them, "
-                f"or declare them: schema.with_columns({{{unknown[0]!r}: ...}})."
-            )
-        found = dict(self._columns)
-        found.update({name: self.default for name in unknown if self.default is not None})
-        undeclared = [(n, c.undeclared) for n, c in found.items() if c.undeclared]
-        if undeclared:
-            name, entry = undeclared[0]
-            assert entry is not None
-            raise SchemaError(
-                f"column(s) without bounds or values: {_listed([n for n, _ in undeclared])}. "
-                f"Declare them: {declaration_hint(name, entry)}, or leave them out: "
-                f"schema.drop([{name!r}])."
-            )
-        for name, column in found.items():
-            check_family(column, dtypes[name], name)
-        return found
-
-
-def _as_column(name: Hashable, entry: Any) -> Column:
-    try:
-        column = entry if isinstance(entry, Column) else column_from_dict(entry)
-        values = getattr(column, "values", None)
-        if values is not None and len(values) > MAX_VALUES:
-            raise SchemaError(f"{len(values)} values are more than the limit of {MAX_VALUES}.")
-    except SchemaError as error:
-        raise SchemaError(f"column {name!r}: {error}") from None
-    return column
+        return resolve_columns(self._columns, self.default, dtypes)
 
 
 def _checked_shape(shape: Sequence[int] | None) -> tuple[int, int] | None:
@@ -477,29 +384,3 @@ def _checked_shape(shape: Sequence[int] | None) -> tuple[int, int] | None:
     if len(shape) != 2 or any(isinstance(s, bool) or int(s) != s or s < 1 for s in shape):
         raise SchemaError("image_shape must be two positive integers, (height, width).")
     return int(shape[0]), int(shape[1])
-
-
-def _is_label(entry: Mapping[str, Any]) -> bool:
-    return entry.get("kind") == "label"
-
-
-def _named_entries(columns: Any) -> Iterable[tuple[Hashable, Mapping[str, Any]]]:
-    """Names and columns of either JSON form, repeated ones written out."""
-    if isinstance(columns, Mapping):
-        pairs = list(columns.items())
-    else:
-        if not isinstance(columns, list | tuple) or any("name" not in entry for entry in columns):
-            raise SchemaError("columns must be an object, or a list of objects with a 'name'.")
-        pairs = [(e["name"], {k: v for k, v in e.items() if k != "name"}) for e in columns]
-    for name, entry in pairs:
-        if isinstance(entry, Mapping) and "repeat" in entry:
-            single = {k: v for k, v in entry.items() if k not in ("repeat", "prefix")}
-            prefix = entry.get("prefix", name)
-            yield from ((f"{prefix}{i}", single) for i in range(entry["repeat"]))
-        else:
-            yield name, entry
-
-
-def _listed(names: Sequence[Hashable]) -> str:
-    shown = ", ".join(repr(name) for name in names[:5])
-    return shown if len(names) <= 5 else f"{shown}, ..."

@@ -11,7 +11,7 @@ import numpy as np
 from ..exceptions import InputError
 from .arrays import build_ticks, build_values, read_cells, read_ticks, with_none
 from .cells import microseconds, moment_of, moment_parser
-from .columns import Datetime
+from .datetime_columns import Datetime
 from .dtypes import ColumnDtype
 from .scaled import ScaledEncoder
 from .scaling import offsets_of_integers, unit_to_offsets

@@ -13,16 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ..data.columns import (
-    Boolean,
-    Categorical,
-    Column,
-    Datetime,
-    Id,
-    Numeric,
-    Text,
-    declaration_hint,
-)
+from ..data.columns import Boolean, Categorical, Column, declaration_hint
+from ..data.datetime_columns import Datetime
+from ..data.numeric_columns import Numeric
+from ..data.opaque_columns import Id, Text
 from ..exceptions import InputError, SchemaError
 
 if TYPE_CHECKING:

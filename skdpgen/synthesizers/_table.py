@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from skdpgen.data.columns import Column, Datetime, Id, Numeric, Text
+from skdpgen.data.columns import Column
+from skdpgen.data.datetime_columns import Datetime
 from skdpgen.data.encoders import CategoryEncoder, ColumnEncoder, make_encoder
 from skdpgen.data.frames import (
     FrameTemplate,
@@ -24,6 +25,8 @@ from skdpgen.data.frames import (
     iter_chunks,
     n_rows,
 )
+from skdpgen.data.numeric_columns import Numeric
+from skdpgen.data.opaque_columns import Id, Text
 from skdpgen.data.preprocessing import TabularPreprocessor
 from skdpgen.data.scaled import WholeEncoder
 from skdpgen.data.schema import Schema

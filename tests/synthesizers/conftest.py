@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from skdpgen import DPMERFSynthesizer, Schema, insecure_noise
-from skdpgen.data.columns import Boolean, Categorical, Id, Numeric, Text
+from skdpgen.data import Boolean, Categorical, Id, Numeric, Text
 from skdpgen.privacy import mechanisms
 
 

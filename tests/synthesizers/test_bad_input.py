@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from skdpgen import PrivacyLedger, Schema
-from skdpgen.data.columns import Categorical, Numeric
+from skdpgen.data import Categorical, Numeric
 from skdpgen.exceptions import InputError, PrivacyParameterError, SchemaError
 
 N = 31

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdpgen import DPMERFSynthesizer, PrivacyLedger, Schema
-from skdpgen.data.columns import Numeric
+from skdpgen.data import Numeric
 from skdpgen.exceptions import BudgetExceededError, InputError, PrivacyWarning
 
 CHECKED = DPMERFSynthesizer(

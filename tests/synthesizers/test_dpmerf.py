@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from skdpgen import PrivacyLedger, Schema, insecure_noise
-from skdpgen.data.columns import Categorical, Numeric
+from skdpgen.data import Categorical, Numeric
 from skdpgen.exceptions import (
     InputError,
     PrivacyParameterError,

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from skdpgen import DPMERFSynthesizer, Release, Schema
-from skdpgen.data.columns import Categorical, Datetime, Id, Numeric, Text
+from skdpgen.data import Categorical, Datetime, Id, Numeric, Text
 from skdpgen.exceptions import InputError, ReleaseError
 
 

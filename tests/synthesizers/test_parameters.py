@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from skdpgen import PrivacyLedger, Schema
-from skdpgen.data.columns import Boolean, Numeric
+from skdpgen.data import Boolean, Numeric
 from skdpgen.exceptions import InputError, PrivacyParameterError, SchemaError
 from skdpgen.synthesizers._parameters import (
     as_column,

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from skdpgen import Schema
-from skdpgen.data.columns import Categorical, Datetime, Id, Numeric, Ordinal, Text
+from skdpgen.data import Categorical, Datetime, Id, Numeric, Ordinal, Text
 from skdpgen.exceptions import InputError, SchemaError
 from skdpgen.synthesizers._table import TableCodec, empty_frame
 
