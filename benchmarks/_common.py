@@ -68,6 +68,8 @@ def environment() -> str:
 def mean_and_spread(values: Any, digits: int = 3) -> str:
     """Mean and range of repeated fits, as ``0.851 (0.848-0.853)``."""
     values = np.asarray(values, dtype=float)
+    if np.isnan(values).all():
+        return ""
     if len(values) == 1:
         return f"{values[0]:.{digits}f}"
     return f"{values.mean():.{digits}f} ({values.min():.{digits}f}-{values.max():.{digits}f})"
