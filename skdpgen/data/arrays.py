@@ -44,7 +44,7 @@ def read_numbers(column: Any, dtype: ColumnDtype) -> tuple[np.ndarray, np.ndarra
     nulls : ndarray of bool, shape (n,)
         Where a cell is null or NaN.
     """
-    if dtype.library == "polars":
+    if dtype.backend == "polars":
         fill = {"bool": False, "float": float("nan")}.get(dtype.family, 0)
         values = column.fill_null(fill).to_numpy()
         nulls = column.is_null().to_numpy()
@@ -82,7 +82,7 @@ def read_cells(column: Any, dtype: ColumnDtype) -> list[Any]:
     list of length n
         Texts come as ``str``; nulls as whatever the library uses.
     """
-    if dtype.library == "polars":
+    if dtype.backend == "polars":
         return (column.cast(str) if dtype.family == "category" else column).to_list()
     return np.asarray(column, dtype=object).tolist()
 
@@ -125,7 +125,7 @@ def read_ticks(column: Any, dtype: ColumnDtype) -> tuple[np.ndarray, np.ndarray]
     nulls : ndarray of bool, shape (n,)
         Where a cell is null.
     """
-    if dtype.library == "polars":
+    if dtype.backend == "polars":
         nulls = column.is_null().to_numpy()
         return column.to_physical().fill_null(0).to_numpy().astype(np.int64), nulls
     if dtype.is_arrow:
@@ -166,7 +166,7 @@ def build_numbers(dtype: ColumnDtype, values: np.ndarray, nulls: np.ndarray | No
         return build_values(dtype, with_none(cells, nulls))
     if dtype.family == "bool":
         values = values.astype(bool)
-    if dtype.library == "polars":
+    if dtype.backend == "polars":
         return _polars_nulls(_polars_series(values, dtype), nulls)
     if dtype.is_arrow:
         import pyarrow as pa
@@ -201,7 +201,7 @@ def build_ticks(dtype: ColumnDtype, ticks: np.ndarray, nulls: np.ndarray | None)
     native column of n cells
         Of exactly this dtype.
     """
-    if dtype.library == "polars":
+    if dtype.backend == "polars":
         return _polars_nulls(_polars_series(ticks, dtype), nulls)
     if dtype.is_arrow:
         import pyarrow as pa
@@ -231,14 +231,14 @@ def build_values(dtype: ColumnDtype, cells: Sequence[Any]) -> Any:
     native column of n cells
         Of exactly this dtype.
     """
-    if dtype.library == "polars":
+    if dtype.backend == "polars":
         return _polars_series(list(cells), dtype)
     if dtype.is_arrow:
         import pyarrow as pa
 
         return pd.arrays.ArrowExtensionArray(pa.array(cells, type=dtype.native.pyarrow_dtype))
     if dtype.family == "text":
-        if dtype.library == "numpy":
+        if dtype.backend == "numpy":
             return np.array(cells, dtype=np.str_)
         return pd.array(list(cells), dtype=dtype.native)
     result = np.empty(len(cells), dtype=object)
@@ -277,7 +277,7 @@ def build_categories(dtype: ColumnDtype, values: Sequence[Any], codes: np.ndarra
         palette = build_numbers(dtype, array, nulls if dtype.nullable else None)
     else:
         palette = build_values(dtype, [*values, None] if dtype.nullable else values)
-    return palette[codes] if dtype.library == "polars" else palette.take(codes)
+    return palette[codes] if dtype.backend == "polars" else palette.take(codes)
 
 
 def with_none(cells: list[Any], nulls: np.ndarray | None) -> list[Any]:

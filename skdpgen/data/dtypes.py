@@ -17,9 +17,9 @@ import pandas as pd
 
 from ..exceptions import InputError
 
-__all__ = ["ColumnDtype", "describe_dtype", "library_of"]
+__all__ = ["ColumnDtype", "describe_dtype", "backend_of"]
 
-Library = Literal["numpy", "pandas", "polars"]
+Backend = Literal["numpy", "pandas", "polars"]
 
 _NUMPY_UNITS = {"D", "h", "m", "s", "ms", "us", "ns"}
 _REFUSED = {
@@ -37,7 +37,7 @@ class ColumnDtype:
 
     Parameters
     ----------
-    library : {"pandas", "polars", "numpy"}
+    backend : {"pandas", "polars", "numpy"}
         Where the column comes from.
     family : {"bool", "int", "float", "text", "category", "datetime", "object"}
         The kind of values that it can hold.
@@ -63,7 +63,7 @@ class ColumnDtype:
     True
     """
 
-    library: Library
+    backend: Backend
     family: Literal["bool", "int", "float", "text", "category", "datetime", "object"]
     native: Any
     nullable: bool
@@ -76,7 +76,7 @@ class ColumnDtype:
     def is_plain(self) -> bool:
         """Whether columns of it are numpy arrays of numbers, so that blocks can be read at once."""
         numbers = self.family in ("int", "float", "bool")
-        return numbers and self.library != "polars" and isinstance(self.native, np.dtype)
+        return numbers and self.backend != "polars" and isinstance(self.native, np.dtype)
 
     @property
     def label(self) -> str:
@@ -89,12 +89,12 @@ class ColumnDtype:
         """
         if self.native is None:
             return "category"
-        return "str" if self.family == "text" and self.library == "numpy" else str(self.native)
+        return "str" if self.family == "text" and self.backend == "numpy" else str(self.native)
 
     @property
     def declared_levels(self) -> tuple[str, ...] | None:
         """The categories of a polars Enum, which are part of its dtype; None for all others."""
-        if self.library != "polars" or self.family != "category":
+        if self.backend != "polars" or self.family != "category":
             return None
         import polars as pl
 
@@ -106,7 +106,7 @@ class ColumnDtype:
         return isinstance(self.native, pd.ArrowDtype)
 
 
-def library_of(column: Any) -> Library:
+def backend_of(column: Any) -> Backend:
     """The library that a series or array belongs to, without importing polars.
 
     Parameters
@@ -116,21 +116,21 @@ def library_of(column: Any) -> Library:
 
     Examples
     --------
-    >>> library_of(pd.Series([1]))
+    >>> backend_of(pd.Series([1]))
     'pandas'
     """
     root = type(column).__module__.partition(".")[0]
     return "pandas" if root == "pandas" else "polars" if root == "polars" else "numpy"
 
 
-def describe_dtype(native: Any, library: Library, column: Any = "column") -> ColumnDtype:
+def describe_dtype(native: Any, backend: Backend, column: Any = "column") -> ColumnDtype:
     """Describe a native dtype.
 
     Parameters
     ----------
     native : numpy, pandas or polars dtype
         The dtype of a column.
-    library : {"pandas", "polars", "numpy"}
+    backend : {"pandas", "polars", "numpy"}
         Where it comes from: a numpy dtype can be a pandas column's.
     column : hashable
         Name of the column, for the error message.
@@ -146,10 +146,10 @@ def describe_dtype(native: Any, library: Library, column: Any = "column") -> Col
         If values of this dtype cannot be synthesized: complex, sparse, nested, decimal, time
         differences, bytes, periods, intervals.
     """
-    if library == "polars":
+    if backend == "polars":
         found = _describe_polars(native)
     elif isinstance(native, np.dtype):
-        found = _describe_numpy(native, library)
+        found = _describe_numpy(native, backend)
     else:
         found = _describe_pandas(native)
     if isinstance(found, str):
@@ -167,27 +167,27 @@ def _zone(name: str | None) -> tzinfo | None:
     return None if name is None else pd.DatetimeTZDtype("us", name).tz
 
 
-def _describe_numpy(dtype: np.dtype, library: Library) -> ColumnDtype | str:
+def _describe_numpy(dtype: np.dtype, backend: Backend) -> ColumnDtype | str:
     kind = dtype.kind
     if kind in _REFUSED:
         return _REFUSED[kind]
     if kind == "b":
-        return ColumnDtype(library, "bool", dtype, False, limits=(0, 1))
+        return ColumnDtype(backend, "bool", dtype, False, limits=(0, 1))
     if kind in "iu":
         info = np.iinfo(dtype)
-        return ColumnDtype(library, "int", dtype, False, limits=(int(info.min), int(info.max)))
+        return ColumnDtype(backend, "int", dtype, False, limits=(int(info.min), int(info.max)))
     if kind == "f":
         if dtype.itemsize > 8:
             return "floats of more than 64 bits; convert them to float64"
-        return ColumnDtype(library, "float", dtype, True, limits=_float_limits(dtype))
+        return ColumnDtype(backend, "float", dtype, True, limits=_float_limits(dtype))
     if kind == "M":
         unit, step = np.datetime_data(dtype)
         if unit not in _NUMPY_UNITS or step != 1:
             return "datetimes of this unit; convert them to datetime64[us]"
-        return ColumnDtype(library, "datetime", dtype, True, unit=unit)
+        return ColumnDtype(backend, "datetime", dtype, True, unit=unit)
     if kind == "U":
-        return ColumnDtype(library, "text", np.dtype(np.str_), False)
-    return ColumnDtype(library, "object", dtype, True)
+        return ColumnDtype(backend, "text", np.dtype(np.str_), False)
+    return ColumnDtype(backend, "object", dtype, True)
 
 
 def _describe_pandas(dtype: Any) -> ColumnDtype | str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..exceptions import InputError
 from .columns import Column
-from .dtypes import ColumnDtype, describe_dtype, library_of
+from .dtypes import ColumnDtype, backend_of, describe_dtype
 
 __all__ = ["MISSING", "ColumnEncoder", "check_family", "largest", "one_hot"]
 
@@ -106,7 +106,7 @@ class ColumnEncoder(ABC):
             return self._encode(column, dtype)
 
     def _checked_dtype(self, column: Any) -> ColumnDtype:
-        dtype = describe_dtype(column.dtype, library_of(column), self.name)
+        dtype = describe_dtype(column.dtype, backend_of(column), self.name)
         check_family(self.column, dtype, self.name)
         return dtype
 

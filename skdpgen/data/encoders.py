@@ -13,7 +13,7 @@ from .arrays import build_categories, build_numbers, build_values
 from .categories import CategoryEncoder
 from .columns import Boolean, Categorical, Column, Ordinal, declaration_hint
 from .datetime_columns import Datetime
-from .dtypes import ColumnDtype, describe_dtype, library_of
+from .dtypes import ColumnDtype, backend_of, describe_dtype
 from .encoder_base import ColumnEncoder
 from .numeric_columns import Numeric
 from .opaque_columns import Id, Text
@@ -113,7 +113,7 @@ def make_encoder(
     ['no', 'yes', <NA>, <NA>]
     """
     if not isinstance(dtype, ColumnDtype):
-        dtype = describe_dtype(dtype.dtype, library_of(dtype), name)
+        dtype = describe_dtype(dtype.dtype, backend_of(dtype), name)
     if column.undeclared is not None:
         raise SchemaError(
             f"column {name!r} has no {column.undeclared}. Declare them: "

@@ -1,6 +1,6 @@
 """Frames of pandas, polars and numpy: their public structure, their columns, their rows.
 
-A template is what may be remembered of a private frame: names, dtypes and library. Rows, the
+A template is what may be remembered of a private frame: names, dtypes and backend. Rows, the
 index and the category lists of pandas are not part of it.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from ..exceptions import InputError
-from .dtypes import ColumnDtype, Library, describe_dtype, library_of
+from .dtypes import Backend, ColumnDtype, backend_of, describe_dtype
 
 __all__ = [
     "FrameTemplate",
@@ -179,11 +179,11 @@ def iter_chunks(table: Any, size: int) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class FrameTemplate:
-    """Names, dtypes and library of a frame, and nothing of its rows.
+    """Names, dtypes and backend of a frame, and nothing of its rows.
 
     Parameters
     ----------
-    library : {"pandas", "polars", "numpy"}
+    backend : {"pandas", "polars", "numpy"}
         What kind of frame it is.
     dtypes : dict of name to ColumnDtype
         In the order of the columns. Columns of an array are called ``x0``, ``x1``, ...
@@ -199,7 +199,7 @@ class FrameTemplate:
     0   50
     """
 
-    library: Library
+    backend: Backend
     dtypes: Mapping[Hashable, ColumnDtype]
     axis_names: tuple[Hashable, ...] = (None,)
 
@@ -228,9 +228,9 @@ class FrameTemplate:
             return cls("numpy", {f"x{i}": found for i in range(table.shape[1])})
         names = list(table.columns)
         _check_names(names)
-        library = library_of(table)
+        backend = backend_of(table)
         dtypes = {
-            name: describe_dtype(native, library, name)
+            name: describe_dtype(native, backend, name)
             for name, native in zip(names, table.dtypes, strict=True)
         }
         if isinstance(table, pd.DataFrame):
@@ -259,7 +259,7 @@ class FrameTemplate:
         if unknown:
             raise InputError(f"the frame has no column {unknown[0]!r}.")
         kept = {name: dtype for name, dtype in self.dtypes.items() if name in set(names)}
-        return FrameTemplate(self.library, kept, self.axis_names)
+        return FrameTemplate(self.backend, kept, self.axis_names)
 
     def build(self, columns: Mapping[Hashable, Any], n: int) -> Any:
         """Put native columns together to a frame.
@@ -277,11 +277,11 @@ class FrameTemplate:
             In the order of the template. A pandas frame has a plain ``RangeIndex``.
         """
         parts = [columns[name] for name in self.names]
-        if self.library == "polars":
+        if self.backend == "polars":
             import polars as pl
 
             return pl.DataFrame(dict(zip(map(str, self.names), parts, strict=True)))
-        if self.library == "numpy":
+        if self.backend == "numpy":
             if not parts:
                 return np.empty((n, 0))
             return np.stack([np.asarray(p) for p in parts], axis=1)
@@ -351,7 +351,7 @@ class SeriesTemplate:
         column = as_series(column)
         name = getattr(column, "name", None)
         shown = "y" if name is None else name
-        return cls(describe_dtype(column.dtype, library_of(column), shown), name)
+        return cls(describe_dtype(column.dtype, backend_of(column), shown), name)
 
     def build(self, column: Any) -> Any:
         """Turn a native column into the kind of Series that the template was made from.
@@ -366,6 +366,6 @@ class SeriesTemplate:
         pandas.Series, polars.Series or ndarray of shape (n,)
             With the template's name.
         """
-        if self.dtype.library == "pandas":
+        if self.dtype.backend == "pandas":
             return pd.Series(_as_pandas(column, self.dtype), name=self.name)
-        return column.alias(self.name) if self.dtype.library == "polars" else column
+        return column.alias(self.name) if self.dtype.backend == "polars" else column

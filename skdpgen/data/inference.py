@@ -84,7 +84,7 @@ def columns_from_dtypes(
 def _is_masked(dtype: ColumnDtype) -> bool:
     """Whether somebody chose a nullable dtype: pandas' own, where a plain one exists."""
     numbers = dtype.family in ("int", "float", "bool")
-    return dtype.library == "pandas" and numbers and not (dtype.is_plain or dtype.is_arrow)
+    return dtype.backend == "pandas" and numbers and not (dtype.is_plain or dtype.is_arrow)
 
 
 def _declared_levels(

@@ -83,7 +83,7 @@ class TabularPreprocessor(TransformerMixin, BaseEstimator):
     encoders_ : dict of name to ColumnEncoder
         In the order of the encoded features.
     template_ : FrameTemplate
-        Names, dtypes and library of the fitted table.
+        Names, dtypes and backend of the fitted table.
     n_features_in_ : int
         Number of columns of the fitted table.
     feature_names_in_ : ndarray of shape (``n_features_in_``,)
@@ -207,14 +207,14 @@ class TabularPreprocessor(TransformerMixin, BaseEstimator):
         self.n_features_in_ = len(template.names)
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        if template.library != "numpy" and all(isinstance(n, str) for n in template.names):
+        if template.backend != "numpy" and all(isinstance(n, str) for n in template.names):
             self.feature_names_in_ = np.array(template.names, dtype=object)
         return self
 
     def _template_of(self, table: Any) -> FrameTemplate:
         template = FrameTemplate.from_frame(table)
         assert self.schema is not None
-        if template.library == "numpy" and any(isinstance(n, int) for n in self.schema.columns):
+        if template.backend == "numpy" and any(isinstance(n, int) for n in self.schema.columns):
             return FrameTemplate("numpy", dict(enumerate(template.dtypes.values())))
         return template
 

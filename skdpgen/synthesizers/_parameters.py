@@ -14,7 +14,7 @@ import pandas as pd
 
 from skdpgen.data.arrays import read_cells, read_levels, read_numbers, read_ticks
 from skdpgen.data.cells import moment_of, number_of
-from skdpgen.data.dtypes import describe_dtype, library_of
+from skdpgen.data.dtypes import backend_of, describe_dtype
 from skdpgen.data.frames import as_series
 from skdpgen.data.schema import Schema
 from skdpgen.exceptions import InputError, PrivacyParameterError, SchemaError
@@ -96,7 +96,7 @@ def unit_column(unit_id: Any, n_rows: int) -> Any:
     ids = as_column(unit_id)
     if len(ids) != n_rows:
         raise InputError("unit_id must have one entry for each row of X.")
-    describe_dtype(ids.dtype, library_of(ids), "unit_id")
+    describe_dtype(ids.dtype, backend_of(ids), "unit_id")
     return ids
 
 
@@ -107,7 +107,7 @@ def unit_codes(ids: Any) -> npt.NDArray[np.int64]:
     are compared (one null makes floats of a column of integers, and merges large ones). Rows
     without an id, or with one that is no number, text or time, form one unit.
     """
-    dtype = describe_dtype(ids.dtype, library_of(ids), "unit_id")
+    dtype = describe_dtype(ids.dtype, backend_of(ids), "unit_id")
     if dtype.family in ("int", "float", "bool"):
         values, nulls = read_numbers(ids, dtype)
     elif dtype.family == "datetime":

@@ -320,7 +320,7 @@ def _with_columns(
 def _template_of(X: Any, schema: Schema) -> FrameTemplate:
     """The structure of a table; columns of an array have integer names where the schema has."""
     template = FrameTemplate.from_frame(as_table(X))
-    if template.library == "numpy" and any(isinstance(name, int) for name in schema.columns):
+    if template.backend == "numpy" and any(isinstance(name, int) for name in schema.columns):
         return FrameTemplate("numpy", dict(enumerate(template.dtypes.values())))
     return template
 

@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from skdpgen.data.dtypes import describe_dtype, library_of
+from skdpgen.data.dtypes import backend_of, describe_dtype
 from skdpgen.exceptions import InputError
 
 PANDAS = {
@@ -140,6 +140,6 @@ def test_refused_by_name(dtype, library, rule):
 
 
 def test_library_of():
-    assert library_of(pd.array([1], dtype="Int64")) == "pandas"
-    assert library_of(pl.Series([1])) == "polars"
-    assert library_of(np.zeros(1)) == "numpy"
+    assert backend_of(pd.array([1], dtype="Int64")) == "pandas"
+    assert backend_of(pl.Series([1])) == "polars"
+    assert backend_of(np.zeros(1)) == "numpy"

@@ -78,7 +78,7 @@ def test_structure_of_frames():
     assert template.names == ("b", "a")
     assert [d.family for d in template.dtypes.values()] == ["int", "text"]
     assert FrameTemplate.from_frame(np.zeros((3, 2))).names == ("x0", "x1")
-    assert FrameTemplate.from_frame(pl.DataFrame({"a": [1]})).library == "polars"
+    assert FrameTemplate.from_frame(pl.DataFrame({"a": [1]})).backend == "polars"
     assert template.select(["a"]).names == ("a",)
     assert template.select(["a", "b"]).names == ("b", "a")
     with pytest.raises(InputError, match="no column 'c'"):
