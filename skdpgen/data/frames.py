@@ -98,7 +98,9 @@ def as_series(column: Any) -> Any:
     Parameters
     ----------
     column : Series, array of shape (n,) or (n, 1), or sequence
-        A sequence becomes an array of objects, as in :func:`as_table`.
+        A sequence becomes an array of objects, as in :func:`as_table`. An extension array of
+        pandas becomes a Series and keeps its dtype: numpy would choose one by looking at the
+        cells, and one null makes floats of integers.
 
     Returns
     -------
@@ -108,7 +110,7 @@ def as_series(column: Any) -> Any:
     Raises
     ------
     InputError
-        If it has more than one column.
+        If it has more than one column, or is an array of pyarrow.
 
     Examples
     --------
@@ -118,6 +120,11 @@ def as_series(column: Any) -> Any:
     column = nw.to_native(column, pass_through=True)
     if nw.dependencies.is_pandas_series(column) or nw.dependencies.is_polars_series(column):
         return column
+    origin = type(column).__module__.partition(".")[0]
+    if origin == "pyarrow":
+        raise InputError("arrays of pyarrow are not supported; convert them to a Series.")
+    if origin == "pandas" and not isinstance(column, pd.DataFrame):
+        return pd.Series(column)
     if nw.dependencies.is_into_dataframe(column) and not isinstance(column, np.ndarray):
         column = as_table(column)
         if len(column.columns) == 1:

@@ -22,10 +22,37 @@ from .opaque_columns import Id, Text
 from .scaled import NumberEncoder
 from .schema import Schema
 
-__all__ = ["TabularPreprocessor"]
+__all__ = ["TabularPreprocessor", "template_of"]
 
 # Cells of a block that is encoded at once: its temporary arrays stay in the processor's cache.
 _BLOCK_CELLS = 2**17
+
+
+def template_of(table: Any, schema: Schema) -> FrameTemplate:
+    """Read the structure of a table; an array gets integer names where the schema has some.
+
+    Parameters
+    ----------
+    table : DataFrame or ndarray of shape (n, k)
+        Only names and dtypes are looked at.
+    schema : Schema
+        Whose names count.
+
+    Returns
+    -------
+    FrameTemplate
+        Its structure.
+
+    Examples
+    --------
+    >>> schema = Schema({0: {"kind": "numeric", "bounds": [0, 1]}})
+    >>> template_of(np.zeros((2, 1)), schema).names
+    (0,)
+    """
+    template = FrameTemplate.from_frame(table)
+    if template.backend == "numpy" and any(isinstance(n, int) for n in schema.columns):
+        return FrameTemplate("numpy", dict(enumerate(template.dtypes.values())))
+    return template
 
 
 @dataclass(frozen=True)
@@ -187,7 +214,7 @@ class TabularPreprocessor(TransformerMixin, BaseEstimator):
                 "Schema.from_json(path)), or Schema.from_dtypes(frame, bounds=..., values=...)."
             )
         table = as_table(X)
-        template = self._template_of(table)
+        template = template_of(table, self.schema)
         kept = self._without_target(template)
         schema = self.schema.without_target() if self.exclude_target else self.schema
         columns = schema.resolve(kept.dtypes)
@@ -210,13 +237,6 @@ class TabularPreprocessor(TransformerMixin, BaseEstimator):
         if template.backend != "numpy" and all(isinstance(n, str) for n in template.names):
             self.feature_names_in_ = np.array(template.names, dtype=object)
         return self
-
-    def _template_of(self, table: Any) -> FrameTemplate:
-        template = FrameTemplate.from_frame(table)
-        assert self.schema is not None
-        if template.backend == "numpy" and any(isinstance(n, int) for n in self.schema.columns):
-            return FrameTemplate("numpy", dict(enumerate(template.dtypes.values())))
-        return template
 
     def _without_target(self, template: FrameTemplate) -> FrameTemplate:
         assert self.schema is not None
@@ -276,7 +296,8 @@ class TabularPreprocessor(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "layout_")
         table = as_table(X)
-        template = self._template_of(table)
+        assert self.schema is not None
+        template = template_of(table, self.schema)
         self._check_names(template)
         rows = np.empty((n_rows(table), self.layout_.width))
         positions = {name: i for i, name in enumerate(template.names)}

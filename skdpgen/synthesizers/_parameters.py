@@ -10,7 +10,6 @@ from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from skdpgen.data.arrays import read_cells, read_levels, read_numbers, read_ticks
 from skdpgen.data.cells import moment_of, number_of
@@ -21,7 +20,6 @@ from skdpgen.exceptions import InputError, PrivacyParameterError, SchemaError
 from skdpgen.privacy.ledger import PrivacyLedger
 
 __all__ = [
-    "as_column",
     "as_schema",
     "check_number",
     "checked_ledger",
@@ -77,23 +75,9 @@ def checked_ledger(ledger: object) -> PrivacyLedger | None:
     )
 
 
-def as_column(column: Any) -> Any:
-    """A column such as ``y``; the dtype of what is no Series is kept too.
-
-    numpy would choose a dtype for the extension arrays of pandas and for pyarrow by looking at the
-    cells: one null makes floats of integers.
-    """
-    library = type(column).__module__.partition(".")[0]
-    if library == "pyarrow":
-        raise InputError("arrays of pyarrow are not supported; convert them to a Series.")
-    if library == "pandas" and not isinstance(column, (pd.Series, pd.DataFrame)):
-        column = pd.Series(column)
-    return as_series(column)
-
-
 def unit_column(unit_id: Any, n_rows: int) -> Any:
     """The units that rows belong to, as a native column; no cell is read."""
-    ids = as_column(unit_id)
+    ids = as_series(unit_id)
     if len(ids) != n_rows:
         raise InputError("unit_id must have one entry for each row of X.")
     describe_dtype(ids.dtype, backend_of(ids), "unit_id")

@@ -20,6 +20,7 @@ from skdpgen.data.encoders import CategoryEncoder, ColumnEncoder, make_encoder
 from skdpgen.data.frames import (
     FrameTemplate,
     SeriesTemplate,
+    as_series,
     as_table,
     column_at,
     iter_chunks,
@@ -27,12 +28,11 @@ from skdpgen.data.frames import (
 )
 from skdpgen.data.numeric_columns import Numeric
 from skdpgen.data.opaque_columns import Id, Text
-from skdpgen.data.preprocessing import TabularPreprocessor
+from skdpgen.data.preprocessing import TabularPreprocessor, template_of
 from skdpgen.data.scaled import WholeEncoder
 from skdpgen.data.schema import Schema
 from skdpgen.exceptions import InputError, SchemaError
 from skdpgen.layout import EncodedLayout
-from skdpgen.synthesizers._parameters import as_column
 
 __all__ = ["TableCodec"]
 
@@ -85,7 +85,7 @@ class TableCodec:
         """
         if n_rows(as_table(X)) == 0:
             raise InputError("found 0 sample(s): the table must have a row, a minimum of 1.")
-        template = _template_of(X, schema)
+        template = template_of(X, schema)
         if not template.names:
             # Without the number of rows, which scikit-learn's message has before the comma.
             raise InputError("found 0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
@@ -94,8 +94,9 @@ class TableCodec:
         schema = _reordered(schema, template)
         if y is None:
             return cls._of_frame(X, template, schema)
-        series = SeriesTemplate.from_series(as_column(y))
-        if len(as_column(y)) != n_rows(as_table(X)):
+        y = as_series(y)
+        series = SeriesTemplate.from_series(y)
+        if len(y) != n_rows(as_table(X)):
             raise InputError(
                 "X and y have different lengths: found input variables with "
                 "inconsistent numbers of samples."
@@ -135,7 +136,7 @@ class TableCodec:
     def from_schema(cls, schema: Schema, template: Any = None) -> TableCodec:
         """A codec without a table: for frames like ``template``, or with the usual dtypes."""
         frame = empty_frame(schema) if template is None else template
-        return cls._of_frame(frame, _template_of(frame, schema), schema)
+        return cls._of_frame(frame, template_of(frame, schema), schema)
 
     def public_schema(self) -> dict[str, Any] | None:
         """The schema as JSON; None where column names can't be written to JSON.
@@ -201,7 +202,7 @@ class TableCodec:
             All 0 for unlabeled tables.
         """
         table = as_table(X)
-        target = None if y is None else as_column(y)
+        target = None if y is None else as_series(y)
         size = max(1, _CHUNK_CELLS // max(1, self.layout.width))
         start = 0
         for chunk in iter_chunks(table, size):
@@ -315,14 +316,6 @@ def _with_columns(
         class_names=schema.class_names,
         metadata=schema.metadata,
     )
-
-
-def _template_of(X: Any, schema: Schema) -> FrameTemplate:
-    """The structure of a table; columns of an array have integer names where the schema has."""
-    template = FrameTemplate.from_frame(as_table(X))
-    if template.backend == "numpy" and any(isinstance(name, int) for name in schema.columns):
-        return FrameTemplate("numpy", dict(enumerate(template.dtypes.values())))
-    return template
 
 
 def _reordered(schema: Schema, template: FrameTemplate) -> Schema:

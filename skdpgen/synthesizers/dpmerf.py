@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from skdpgen.data.frames import as_table, n_rows
+from skdpgen.data.frames import as_series, as_table, n_rows
 from skdpgen.data.schema import Schema
 from skdpgen.exceptions import (
     InputError,
@@ -234,8 +234,11 @@ class DPMERFSynthesizer(ReleaseSynthesizer):
         """
         check_epsilon_delta(self.epsilon, self.delta)
         check_adjacency(self.adjacency)
+        # Converted once: lists would become arrays of objects over and over.
+        X = as_table(X)
+        y = None if y is None else as_series(y)
         codec = TableCodec.build(X, y, as_schema(self.schema, X))
-        n = n_rows(as_table(X))
+        n = n_rows(X)
         units = None if unit_id is None else unit_column(unit_id, n)
         features = MixedFeatureMap.draw(
             codec.layout,

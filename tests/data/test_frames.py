@@ -161,3 +161,12 @@ def test_series_template():
     assert MARKER.encode() not in pickle.dumps(template)
     with pytest.raises(InputError, match="column 'y' has a dtype"):
         SeriesTemplate.from_series(np.array([1j]))
+
+
+@pytest.mark.parametrize("wrap", [lambda a: a, pd.Index, pd.Series])
+def test_the_dtype_of_a_column_does_not_depend_on_its_cells(wrap):
+    full, with_null = (wrap(pd.array([1, other], dtype="Int64")) for other in (2, None))
+    assert as_series(full).dtype == as_series(with_null).dtype == "Int64"
+    assert as_series(pd.Categorical(["a"])).dtype == "category"
+    with pytest.raises(InputError, match="pyarrow"):
+        as_series(pa.array([1, None]))

@@ -9,14 +9,12 @@ from uuid import UUID
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 
 from skdpgen import PrivacyLedger, Schema
 from skdpgen.data import Boolean, Numeric
 from skdpgen.exceptions import InputError, PrivacyParameterError, SchemaError
 from skdpgen.synthesizers._parameters import (
-    as_column,
     as_schema,
     check_number,
     checked_ledger,
@@ -73,15 +71,6 @@ def test_only_ledgers_are_ledgers():
     assert checked_ledger(None) is None
     with pytest.raises(PrivacyParameterError, match="of type dict"):
         checked_ledger({})
-
-
-@pytest.mark.parametrize("wrap", [lambda a: a, pd.Index, pd.Series])
-def test_the_dtype_of_a_column_does_not_depend_on_its_cells(wrap):
-    full, with_null = (wrap(pd.array([1, other], dtype="Int64")) for other in (2, None))
-    assert as_column(full).dtype == as_column(with_null).dtype == "Int64"
-    assert as_column(pd.Categorical(["a"])).dtype == "category"
-    with pytest.raises(InputError, match="pyarrow"):
-        as_column(pa.array([1, None]))
 
 
 # -- units -----------------------------------------------------------------------------------------
