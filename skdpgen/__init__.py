@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from .data.preprocessing import TabularPreprocessor as TabularPreprocessor
     from .data.schema import Schema as Schema
     from .divergences.bounds import mmd_error_bound as mmd_error_bound
+    from .features.settings import GaussianFeatures as GaussianFeatures
+    from .features.settings import InteractionFeatures as InteractionFeatures
+    from .generators.mixture import MixtureGenerator as MixtureGenerator
     from .privacy.ledger import PrivacyLedger as PrivacyLedger
     from .privacy.noise import insecure_noise as insecure_noise
     from .privacy.release import Release as Release
@@ -26,6 +29,9 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         "DPMERFSynthesizer": "synthesizers.dpmerf",
+        "GaussianFeatures": "features.settings",
+        "InteractionFeatures": "features.settings",
+        "MixtureGenerator": "generators.mixture",
         "PrivacyLedger": "privacy.ledger",
         "Release": "privacy.release",
         "Schema": "data.schema",

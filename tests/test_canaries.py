@@ -20,11 +20,25 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from skdpgen import DPMERFSynthesizer, PrivacyLedger, Schema
+from skdpgen import (
+    DPMERFSynthesizer,
+    GaussianFeatures,
+    InteractionFeatures,
+    MixtureGenerator,
+    PrivacyLedger,
+    Schema,
+)
 from skdpgen.data import Categorical, Datetime, Id, Numeric, Text
 from skdpgen.exceptions import SkdpgenError
+from skdpgen.generators import ProductMixture
 
-CHEAP = {"n_features": 20, "n_steps": 3, "batch_size": 20, "random_state": 0}
+CHEAP = {"n_steps": 3, "batch_size": 20, "random_state": 0}
+NETWORK = {**CHEAP, "features": GaussianFeatures(20)}
+MIXTURE = {
+    **CHEAP,
+    "features": InteractionFeatures(60, n_bins=8),
+    "generator": MixtureGenerator(8, n_mixtures=2),
+}
 SCHEMA = Schema(
     {
         "key": Id(),
@@ -132,6 +146,13 @@ def test_the_search_itself_finds_markers():
         isinstance(thing, str) and MARK in thing
         for _, thing in reachable({"a": [types.SimpleNamespace(b=f"{MARK}")]})
     )
+
+
+@pytest.fixture(scope="module", params=[NETWORK, MIXTURE], ids=["network", "mixture"], autouse=True)
+def cheap(request):
+    """Every test of a fit runs with both kinds of features and generators."""
+    CHEAP.clear()
+    CHEAP.update(request.param)
 
 
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])
@@ -300,6 +321,12 @@ def neighbor(column, cell):
     return df
 
 
+def generator_shapes(generator):
+    if isinstance(generator, ProductMixture):
+        return [p.shape for p in generator.probabilities], generator.shares.shape
+    return {name: value.shape for name, value in generator.state_dict().items()}
+
+
 def appearance(X, y=None, unit_id=None, **params):
     """All that is visible of a fit and isn't noise, or made from noise."""
     with warnings.catch_warnings(record=True) as caught:
@@ -319,10 +346,10 @@ def appearance(X, y=None, unit_id=None, **params):
             name: (value.dtype, value.shape) if isinstance(value, np.ndarray) else repr(value)
             for name, value in vars(release).items()
         },
-        "frequencies": release.public_arrays["frequencies"].tolist(),
+        "features": {name: array.tolist() for name, array in release.public_arrays.items()},
         "ledger": synthesizer.ledger_.entries,
         "stream": synthesizer._sampling_rng.bit_generator.state["state"],
-        "generator": {k: v.shape for k, v in synthesizer.generator_.state_dict().items()},
+        "generator": generator_shapes(synthesizer.generator_),
         "loss": synthesizer.loss_curve_.shape,
         "dtypes": [str(dtype) for dtype in sampled.dtypes],
         "levels": sampled["level"].cat.categories.tolist(),
@@ -332,7 +359,7 @@ def appearance(X, y=None, unit_id=None, **params):
 
 
 @pytest.fixture(scope="module")
-def plain():
+def plain(cheap):
     return appearance(base_table())
 
 

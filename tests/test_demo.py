@@ -4,14 +4,14 @@ from functools import partial
 import pandas as pd
 import pytest
 
-from skdpgen import demo
+from skdpgen import InteractionFeatures, demo
 from skdpgen.datasets import load_fair
 
 
 @pytest.fixture
 def output(tmp_path, monkeypatch, capsys):
     """Printed output and CSV of a quick run."""
-    quick = partial(demo.DPMERFSynthesizer, n_features=200)
+    quick = partial(demo.DPMERFSynthesizer, features=InteractionFeatures(200, n_bins=16))
     monkeypatch.setattr(demo, "DPMERFSynthesizer", quick)
     monkeypatch.setattr(demo, "N_STEPS", 20)
     path = tmp_path / "synthetic.csv"

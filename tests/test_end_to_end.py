@@ -4,10 +4,33 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skdpgen import DPMERFSynthesizer, Schema, insecure_noise
+from skdpgen import (
+    DPMERFSynthesizer,
+    GaussianFeatures,
+    InteractionFeatures,
+    MixtureGenerator,
+    Schema,
+    insecure_noise,
+)
 from skdpgen.data import Categorical, Numeric
 
-CHEAP = {"n_features": 20, "n_steps": 3, "batch_size": 20, "random_state": 0}
+CHEAP = {
+    "features": GaussianFeatures(20),
+    "n_steps": 3,
+    "batch_size": 20,
+    "random_state": 0,
+}
+NETWORK = {
+    "features": GaussianFeatures(100),
+    "n_steps": 500,
+    "batch_size": 100,
+    "learning_rate": 5e-3,
+}
+MIXTURE = {
+    "features": InteractionFeatures(400, n_bins=32),
+    "generator": MixtureGenerator(40),
+    "n_steps": 500,
+}
 
 
 def survey(n=4000):
@@ -36,17 +59,19 @@ SURVEY = Schema(
 
 
 @pytest.fixture(scope="module", params=["replace-one", "add-remove"])
-def surveys(request):
+def adjacency(request):
+    return request.param
+
+
+@pytest.fixture(scope="module", params=[NETWORK, MIXTURE], ids=["network", "mixture"])
+def surveys(request, adjacency):
     """The real table and a synthetic one at a large budget, with real noise."""
     synthesizer = DPMERFSynthesizer(
         20.0,
         1e-5,
         schema=SURVEY,
-        adjacency=request.param,
-        n_features=100,
-        n_steps=500,
-        batch_size=100,
-        learning_rate=5e-3,
+        adjacency=adjacency,
+        **request.param,
         random_state=0,
     )
     real = survey()

@@ -7,7 +7,7 @@ frequencies: integers for the mechanism (numpy) and a differentiable embedding f
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from skdpgen.exceptions import InputError, PrivacyParameterError
 from skdpgen.layout import EncodedLayout
+from skdpgen.privacy.batches import RowBatch
 from skdpgen.privacy.lattice import IntegerFourier, quantize_frequencies, to_grid
 from skdpgen.privacy.spec import EmbeddingSpec
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from skdpgen.privacy.release import Release
 
 __all__ = ["MixedFeatureMap", "default_bandwidth"]
+
+# Size in elements of the largest arrays of the data pass: 64 MiB of integer features.
+_CHUNK_ELEMENTS = 2**23
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +162,19 @@ class MixedFeatureMap:
             codes[:, group] = encoded[:, start:stop].argmax(axis=1)
         return signed, codes
 
+    def batches(
+        self,
+        encoded: npt.NDArray[np.floating],
+        labels: npt.NDArray[np.int64],
+        keep: npt.NDArray[np.bool_] | None,
+    ) -> Iterator[RowBatch]:
+        """Encoded rows as the mechanism takes them, in chunks of bounded memory."""
+        size = max(1, _CHUNK_ELEMENTS // self.width)
+        for start in range(0, len(encoded), size):
+            part = slice(start, start + size)
+            signed, codes = self.integers(encoded[part])
+            yield RowBatch(signed, codes, labels[part], None if keep is None else keep[part])
+
     def embedding(self) -> MixedEmbedding:
         """The same map as a torch module, for generated rows."""
         from skdpgen.features.embedding import MixedEmbedding
@@ -168,7 +185,11 @@ class MixedFeatureMap:
 
     def to_public(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """JSON-ready facts and arrays from which :meth:`from_release` makes the map again."""
-        facts = {"layout": self.layout.to_dict(), "frequency_bits": self.frequency_bits}
+        facts = {
+            "kind": "gaussian",
+            "layout": self.layout.to_dict(),
+            "frequency_bits": self.frequency_bits,
+        }
         return facts, {"frequencies": self.frequencies}
 
     @classmethod

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from .base import build_generator as build_generator
     from .conv import ConvGenerator as ConvGenerator
     from .heads import OutputHead as OutputHead
+    from .mixture import MixtureGenerator as MixtureGenerator
+    from .mixture import ProductMixture as ProductMixture
     from .mlp import MLPGenerator as MLPGenerator
 
 __getattr__, __dir__, __all__ = attach(
@@ -17,7 +19,9 @@ __getattr__, __dir__, __all__ = attach(
         "ConvGenerator": "conv",
         "Generator": "base",
         "MLPGenerator": "mlp",
+        "MixtureGenerator": "mixture",
         "OutputHead": "heads",
+        "ProductMixture": "mixture",
         "build_generator": "base",
     },
 )

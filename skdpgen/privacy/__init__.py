@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from .accounting import gaussian_delta as gaussian_delta
     from .accounting import gaussian_epsilon as gaussian_epsilon
     from .accounting import noise_multiplier as noise_multiplier
+    from .batches import CodeBatch as CodeBatch
+    from .batches import RowBatch as RowBatch
+    from .codes import CodeFourier as CodeFourier
     from .entries import LedgerEntry as LedgerEntry
     from .ledger import PrivacyLedger as PrivacyLedger
     from .mechanisms import MeanEmbeddingMechanism as MeanEmbeddingMechanism
-    from .mechanisms import RowBatch as RowBatch
     from .noise import insecure_noise as insecure_noise
     from .release import Release as Release
     from .spec import EmbeddingSpec as EmbeddingSpec
@@ -24,12 +26,14 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
+        "CodeBatch": "batches",
+        "CodeFourier": "codes",
         "EmbeddingSpec": "spec",
         "LedgerEntry": "entries",
         "MeanEmbeddingMechanism": "mechanisms",
         "PrivacyLedger": "ledger",
         "Release": "release",
-        "RowBatch": "mechanisms",
+        "RowBatch": "batches",
         "compose_gaussian": "accounting",
         "gaussian_delta": "accounting",
         "gaussian_epsilon": "accounting",

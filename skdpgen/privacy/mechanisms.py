@@ -7,7 +7,8 @@ One row contributes ``[phi ; c] (x) e_y`` and ``w e_y``: a signed block ``phi`` 
 features) with squared norm at most ``S``, one category index per one-hot group, of which the
 mechanism makes a non-negative block of squared norm at most ``B``, and the label index ``y``, which
 it turns into the position of both blocks and of the class-count coordinate of weight ``w``. All in
-lattice steps, in integers.
+lattice steps, in integers. ``phi`` comes with the row, or is made here from the row's codes and
+public tables; what either form adds up to is in ``batches.py``.
 """
 
 from __future__ import annotations
@@ -23,6 +24,14 @@ import numpy.typing as npt
 
 from skdpgen.exceptions import PrivacyParameterError
 from skdpgen.privacy.accounting import check_epsilon_delta, noise_multiplier
+from skdpgen.privacy.batches import (
+    CodeBatch,
+    RowBatch,
+    check_structure,
+    code_sums,
+    row_sums,
+)
+from skdpgen.privacy.codes import CodeFourier
 from skdpgen.privacy.entries import (
     MAXIMUM_ROWS_PER_UNIT,
     Adjacency,
@@ -35,29 +44,7 @@ from skdpgen.privacy.noise import add_gaussian_noise, check_stddev, current_sour
 from skdpgen.privacy.release import Release, frozen
 from skdpgen.privacy.spec import EmbeddingSpec
 
-__all__ = ["MeanEmbeddingMechanism", "RowBatch"]
-
-
-@dataclass(frozen=True)
-class RowBatch:
-    """Some rows, as integers. Rows that break a bound contribute nothing.
-
-    Parameters
-    ----------
-    signed : ndarray of int64, shape (n, n_signed)
-        Signed block of each row.
-    codes : ndarray of int64, shape (n, n_groups)
-        Category index of each row in each one-hot group.
-    labels : ndarray of int64, shape (n,)
-        Class index of each row; all 0 without labels.
-    keep : ndarray of bool, shape (n,), or None
-        Rows that may contribute (see :func:`skdpgen.privacy.units.bounded_rows`).
-    """
-
-    signed: npt.NDArray[np.int64]
-    codes: npt.NDArray[np.int64]
-    labels: npt.NDArray[np.int64]
-    keep: npt.NDArray[np.bool_] | None = None
+__all__ = ["MeanEmbeddingMechanism"]
 
 
 @dataclass(frozen=True)
@@ -79,13 +66,17 @@ class MeanEmbeddingMechanism:
     rows_bounded : bool, default=False
         Whether batches say by :attr:`RowBatch.keep` which rows may contribute. False with
         ``rows_per_unit > 1`` relies on the caller's promise.
+    features : CodeFourier, optional
+        Public tables that make the signed block of a row from its codes: batches are then
+        :class:`CodeBatch`, and the codes are also the categories of the one-hot groups, if the
+        spec has any. None takes :class:`RowBatch`, whose rows bring their signed block.
 
     Raises
     ------
     PrivacyParameterError
         If a parameter is out of range, if the number of contributing rows is private (add-remove,
-        or bounded units) and there are no class counts to estimate it, or if the noise would be
-        narrower than 2^10 or wider than 2^52 lattice steps.
+        or bounded units) and there are no class counts to estimate it, if the features can't serve
+        the spec, or if the noise would be narrower than 2^10 or wider than 2^52 lattice steps.
 
     Notes
     -----
@@ -98,6 +89,7 @@ class MeanEmbeddingMechanism:
     adjacency: Adjacency = "replace-one"
     rows_per_unit: int = 1
     rows_bounded: bool = False
+    features: CodeFourier | None = None
     _noise_multiplier: float = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -116,6 +108,10 @@ class MeanEmbeddingMechanism:
                 "add-remove adjacency and bounded units need a positive count_weight: the number "
                 "of contributing rows is private and has to be estimated from noisy counts."
             )
+        if self.features is not None:
+            if type(self.features) is not CodeFourier:
+                raise PrivacyParameterError("features must be a CodeFourier or None.")
+            self.features.check(self.spec)
         # Calibrated here, so that a target that can't be met fails before a row is read.
         object.__setattr__(self, "_noise_multiplier", noise_multiplier(epsilon, delta))
         check_stddev(self.noise_stddev)
@@ -138,7 +134,7 @@ class MeanEmbeddingMechanism:
 
     def release(
         self,
-        batches: Iterable[RowBatch],
+        batches: Iterable[RowBatch] | Iterable[CodeBatch],
         ledger: PrivacyLedger,
         *,
         public: Mapping[str, Any] | None = None,
@@ -148,7 +144,7 @@ class MeanEmbeddingMechanism:
 
         Parameters
         ----------
-        batches : iterable of RowBatch
+        batches : iterable of RowBatch, or of CodeBatch
             The private rows, in any order and any chunking: the sums are exact integers. Consumed
             only after the charge went through.
         ledger : PrivacyLedger
@@ -166,8 +162,8 @@ class MeanEmbeddingMechanism:
         BudgetExceededError
             If the ledger refuses; no row was read then.
         PrivacyParameterError
-            If a batch hasn't the shapes and dtypes of the spec. The charge stands, for rows were
-            read, but nothing about them is released.
+            If a batch hasn't the form, shapes and dtypes of the spec. The charge stands, for rows
+            were read, but nothing about them is released.
         ReleaseError, TypeError, ValueError
             If a public fact can't be stored; nothing was charged or read then.
         """
@@ -210,7 +206,7 @@ class MeanEmbeddingMechanism:
         )
 
     def _accumulate(
-        self, batches: Iterable[RowBatch]
+        self, batches: Iterable[RowBatch] | Iterable[CodeBatch]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], int]:
         """Exact sums (C, D), weighted counts (C,) and the number of rows."""
         spec = self.spec
@@ -218,65 +214,13 @@ class MeanEmbeddingMechanism:
         counts = np.zeros(spec.n_classes, dtype=np.int64)
         n_rows = 0
         for batch in batches:
-            self._check_structure(batch)
+            check_structure(batch, spec, self.features, self.rows_bounded)
             n_rows += len(batch.labels)
-            labels = enforced_labels(batch, spec)
-            bounded = within_norm(batch.signed, spec)
-            for y in range(spec.n_classes):
-                rows = labels == y
-                counts[y] += spec.count_steps * int(rows.sum())
-                sums[y, : spec.n_signed] += batch.signed[rows & bounded].sum(axis=0)
-                position = spec.n_signed
-                for group, width in enumerate(spec.group_widths):
-                    codes = batch.codes[rows, group]
-                    codes = codes[(codes >= 0) & (codes < width)]
-                    occurrences = np.bincount(codes, minlength=width)
-                    sums[y, position : position + width] += spec.category_steps * occurrences
-                    position += width
+            if isinstance(batch, RowBatch):
+                more = row_sums(batch, spec)
+            else:
+                assert self.features is not None
+                more = code_sums(batch, spec, self.features)
+            sums += more[0]
+            counts += more[1]
         return sums, counts, n_rows
-
-    def _check_structure(self, batch: RowBatch) -> None:
-        if (batch.keep is not None) != self.rows_bounded:
-            raise PrivacyParameterError(
-                "batches must have keep under rows_bounded, and only there."
-            )
-        # Subclasses compute differently: a masked array skips rows, a matrix has no vectors.
-        arrays = [batch.signed, batch.codes, batch.labels]
-        if any(type(a) is not np.ndarray or a.dtype != np.int64 for a in arrays):
-            raise PrivacyParameterError("a batch must hold plain int64 arrays only.")
-        if batch.keep is not None and (
-            type(batch.keep) is not np.ndarray or batch.keep.dtype != np.bool_
-        ):
-            raise PrivacyParameterError("keep must be a plain array of bool.")
-        # Every shape, since a wrong one would broadcast: a label column (n, 1) against a norm
-        # check (n,), or one True in keep for all rows.
-        n, spec = batch.labels.size, self.spec
-        expected = (n, spec.n_signed), (n, len(spec.group_widths)), (n,), (n,)
-        keep = batch.labels if batch.keep is None else batch.keep
-        if tuple(a.shape for a in (*arrays, keep)) != expected:
-            raise PrivacyParameterError("a batch doesn't have the shape that the spec gives.")
-
-
-def enforced_labels(batch: RowBatch, spec: EmbeddingSpec) -> npt.NDArray[np.int64]:
-    """Label of each row, -1 for a row that contributes nothing.
-
-    That is a row with a label out of range and a row beyond its unit's limit.
-    """
-    valid = (batch.labels >= 0) & (batch.labels < spec.n_classes)
-    if batch.keep is not None:
-        valid &= batch.keep
-    return np.where(valid, batch.labels, -1)
-
-
-def within_norm(signed: npt.NDArray[np.int64], spec: EmbeddingSpec) -> npt.NDArray[np.bool_]:
-    """Which rows of a signed block keep their norm bound, decided in integers.
-
-    Where every entry is at most 2^bits in size, the sum of squares is at most
-    ``n_signed * 2^(2 bits) < 2^63`` and can't overflow; where an entry is larger, the row is out
-    whatever the overflown sum says.
-    """
-    limit = 2**spec.lattice_bits
-    small = (signed.max(axis=1, initial=0) <= limit) & (signed.min(axis=1, initial=0) >= -limit)
-    squared_norm = np.einsum("ij,ij->i", signed, signed)
-    within: npt.NDArray[np.bool_] = small & (squared_norm <= spec.signed_bound)
-    return within

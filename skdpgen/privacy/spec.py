@@ -26,6 +26,10 @@ class EmbeddingSpec:
         Number of classes; 1 without labels.
     count_weight : float
         Weight w of the class-count coordinate, in [0, 16]; 0 releases no counts.
+    block_share : float or None, default=None
+        Share of a row's squared norm, 1 in all, that the one-hot groups get, in [0, 1]; the signed
+        block gets the rest. None is the sum kernel of the DP-MERF paper: a signed block of norm 1
+        beside one-hot columns of weight ``1 / sqrt(d)``, d their number.
 
     Raises
     ------
@@ -43,6 +47,7 @@ class EmbeddingSpec:
     group_widths: tuple[int, ...]
     n_classes: int
     count_weight: float
+    block_share: float | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -51,9 +56,12 @@ class EmbeddingSpec:
             object.__setattr__(self, "group_widths", tuple(map(index, self.group_widths)))
             object.__setattr__(self, "n_classes", index(self.n_classes))
             object.__setattr__(self, "count_weight", float(self.count_weight))
-        except (TypeError, ValueError):
+            if self.block_share is not None:
+                object.__setattr__(self, "block_share", float(self.block_share))
+        except (TypeError, ValueError, OverflowError):
             raise PrivacyParameterError(
-                "n_signed, group_widths and n_classes must be integers, count_weight a number."
+                "n_signed, group_widths and n_classes must be integers, count_weight and "
+                "block_share numbers."
             ) from None
         if not 0 <= self.n_signed <= 2**24:
             raise PrivacyParameterError("the signed block must have at most 2^24 coordinates.")
@@ -65,6 +73,8 @@ class EmbeddingSpec:
             raise PrivacyParameterError("there must be at least one class.")
         if not 0 <= self.count_weight <= 16:
             raise PrivacyParameterError("count_weight must be a number in [0, 16].")
+        if self.block_share is not None and not 0 <= self.block_share <= 1:
+            raise PrivacyParameterError("block_share must be a number in [0, 1].")
 
     @property
     def width(self) -> int:
@@ -78,18 +88,30 @@ class EmbeddingSpec:
         return min(26, bits)
 
     @property
+    def _share(self) -> tuple[int, int]:
+        """Largest squared norms of the signed block and of the one-hot groups, rounded down."""
+        one = 1 << (2 * self.lattice_bits)
+        if self.block_share is None:
+            d = sum(self.group_widths)
+            return one, len(self.group_widths) * one // d if d else 0
+        # A float is a fraction: no rounding can add a step to the two shares.
+        numerator, denominator = self.block_share.as_integer_ratio()
+        groups = numerator * one // denominator
+        return one - groups, groups
+
+    @property
     def signed_bound(self) -> int:
         """Largest squared norm S of a row's signed block, in squared lattice steps."""
-        return 1 << (2 * self.lattice_bits) if self.n_signed else 0
+        return self._share[0] if self.n_signed else 0
 
     @property
     def category_steps(self) -> int:
-        """Weight of one category: ``1 / sqrt(d)``, d the number of one-hot columns, rounded down.
+        """Weight of one category in lattice steps, rounded down.
 
-        This is the sum kernel of the DP-MERF paper (arXiv 2002.11603, sec. 4.3).
+        ``1 / sqrt(d)``, d the number of one-hot columns, in the sum kernel of the DP-MERF paper
+        (arXiv 2002.11603, sec. 4.3); ``sqrt(block_share / q)`` with q groups else.
         """
-        d = sum(self.group_widths)
-        return math.isqrt((1 << 2 * self.lattice_bits) // d) if d else 0
+        return math.isqrt(self._share[1] // len(self.group_widths)) if self.group_widths else 0
 
     @property
     def categorical_bound(self) -> int:
@@ -121,3 +143,13 @@ class EmbeddingSpec:
             return row
         same_label = 4 * self.signed_bound + 2 * self.categorical_bound
         return max(same_label, 2 * row if self.n_classes > 1 else row)
+
+    @property
+    def free_count_weight(self) -> float:
+        """Largest count weight that adds nothing to the sensitivity under replace-one.
+
+        ``sqrt(S)``, in units of one: then a row with another label moves the release no further
+        than a row with the same one. 1 in the paper's sum kernel, 0 without a signed block. (With
+        a single class a larger one would be free too.)
+        """
+        return math.isqrt(self.signed_bound) / (1 << self.lattice_bits)

@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from skdpgen.atoms import AtomLayout
+from skdpgen.data.atoms import atom_layout
 from skdpgen.data.columns import Column
 from skdpgen.data.datetime_columns import Datetime
 from skdpgen.data.encoders import CategoryEncoder, ColumnEncoder, make_encoder
@@ -171,6 +173,11 @@ class TableCodec:
             numeric=(*layout.numeric, *(width + i for i in self.number.numeric)),
             groups=(*layout.groups, *((width + a, width + b) for a, b in self.number.groups)),
         )
+
+    def atoms(self, n_bins: int) -> AtomLayout:
+        """The codes of encoded rows, with at most so many bins a number."""
+        encoders = list(self.preprocessor.encoders_.values())
+        return atom_layout([*encoders, self.number] if self.number else encoders, n_bins)
 
     @property
     def n_classes(self) -> int:

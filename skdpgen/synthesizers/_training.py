@@ -17,7 +17,7 @@ from skdpgen.privacy.release import Release
 from skdpgen.synthesizers._parameters import check_number
 from skdpgen.training.trainer import TrainingResult, TrainingSettings, resolve_device, train
 
-__all__ = ["TrainingPlan", "plan_training", "train_on_release"]
+__all__ = ["TrainingPlan", "plan_training"]
 
 
 @dataclass(frozen=True)
@@ -38,15 +38,30 @@ class TrainingPlan:
     settings: TrainingSettings
     sampling_seed: int
 
+    def train(self, release: Release) -> TrainingResult:
+        """Run the plan on a release of Gaussian features.
+
+        There are no rows in this signature: by construction it is post-processing.
+        """
+        embedding = MixedFeatureMap.from_release(release).embedding()
+        return train(
+            self.generator,
+            embedding.to(resolve_device(self.settings.device)),
+            release.mean_embedding(),
+            release.class_proportions(),
+            release.coordinate_stddev,
+            self.settings,
+        )
+
 
 def plan_training(
     layout: EncodedLayout,
     n_classes: int,
     *,
     generator: GeneratorSpec,
-    n_steps: int,
-    batch_size: int,
-    learning_rate: float,
+    n_steps: int | None,
+    batch_size: int | None,
+    learning_rate: float | None,
     objective: Objective,
     device: str,
     seeds: np.random.SeedSequence,
@@ -62,17 +77,15 @@ def plan_training(
     weights, training, sampling = (
         int(child.generate_state(1, np.uint64)[0]) >> 1 for child in seeds.spawn(3)
     )
-    check_number("n_steps", n_steps, Integral)
-    check_number("batch_size", batch_size, Integral)
-    check_number("learning_rate", learning_rate, Real)
-    settings = TrainingSettings(
-        n_steps=n_steps,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        objective=objective,
-        device=device,
-        seed=training,
-    )
+    given = {
+        "n_steps": (n_steps, Integral),
+        "batch_size": (batch_size, Integral),
+        "learning_rate": (learning_rate, Real),
+    }
+    chosen = {name: value for name, (value, _) in given.items() if value is not None}
+    for name, value in chosen.items():
+        check_number(name, value, given[name][1])
+    settings = TrainingSettings(**chosen, objective=objective, device=device, seed=training)
     resolve_device(device)
     built = build_generator(generator, layout, n_classes, seed=weights)
     _rehearse(built, settings)
@@ -94,19 +107,3 @@ def _rehearse(generator: Generator, settings: TrainingSettings) -> None:
         raise InputError(f"the generator can't be trained: {error}") from error
     if status == "diverged":
         raise InputError("the generator can't be trained: its gradient isn't finite.")
-
-
-def train_on_release(plan: TrainingPlan, release: Release) -> TrainingResult:
-    """Run a plan on a release of a mean embedding.
-
-    There are no rows in this signature: by construction it is post-processing.
-    """
-    embedding = MixedFeatureMap.from_release(release).embedding()
-    return train(
-        plan.generator,
-        embedding.to(resolve_device(plan.settings.device)),
-        release.mean_embedding(),
-        release.class_proportions(),
-        release.coordinate_stddev,
-        plan.settings,
-    )

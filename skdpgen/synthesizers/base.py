@@ -15,11 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 from skdpgen.exceptions import InputError, PrivacyWarning
 from skdpgen.privacy.ledger import PrivacyLedger
 from skdpgen.privacy.release import Release
+from skdpgen.synthesizers._feature_maps import FeatureMap, feature_map_of
 from skdpgen.synthesizers._labels import choose_labels, label_array
 from skdpgen.synthesizers._parameters import check_number, checked_ledger, seed_sequence
 from skdpgen.synthesizers._table import TableCodec
 
 if TYPE_CHECKING:
+    from skdpgen.synthesizers._mixture import MixturePlan
     from skdpgen.synthesizers._training import TrainingPlan
 
 __all__ = ["ReleaseSynthesizer"]
@@ -38,11 +40,11 @@ class ReleaseSynthesizer(BaseEstimator):
     ledger: PrivacyLedger | None
 
     @abstractmethod
-    def _plan(self, codec: TableCodec) -> TrainingPlan:
+    def _plan(self, codec: TableCodec, features: FeatureMap) -> TrainingPlan | MixturePlan:
         """The untrained generator, settings and seeds; raises for bad parameters."""
 
     @abstractmethod
-    def _train(self, plan: TrainingPlan) -> Self:
+    def _train(self, plan: TrainingPlan | MixturePlan) -> Self:
         """Train on :attr:`release_`."""
 
     # -- training -------------------------------------------------------------------------------
@@ -77,7 +79,7 @@ class ReleaseSynthesizer(BaseEstimator):
         before = {name: getattr(self, name) for name in post_processing_params}
         self.set_params(**post_processing_params)
         try:
-            plan = self._plan(self._codec)
+            plan = self._plan(self._codec, feature_map_of(self.release_))
         except BaseException:
             # A refused value must not stay behind and describe a generator that it didn't make.
             self.set_params(**before)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -18,24 +18,32 @@ from skdpgen.exceptions import (
     ReleaseError,
     SkdpgenWarning,
 )
-from skdpgen.features.mixed import MixedFeatureMap, default_bandwidth
+from skdpgen.features.interactions import InteractionFeatureMap
+from skdpgen.features.settings import GaussianFeatures, InteractionFeatures
+from skdpgen.generators.mixture import MixtureGenerator
 from skdpgen.privacy.accounting import check_epsilon_delta
+from skdpgen.privacy.batches import CodeBatch, RowBatch
 from skdpgen.privacy.ledger import Adjacency, PrivacyLedger, check_adjacency
-from skdpgen.privacy.mechanisms import MeanEmbeddingMechanism, RowBatch
+from skdpgen.privacy.mechanisms import MeanEmbeddingMechanism
 from skdpgen.privacy.release import Release
 from skdpgen.privacy.units import bounded_rows
+from skdpgen.synthesizers._feature_maps import (
+    FeatureMap,
+    code_features,
+    draw_feature_map,
+    feature_map_of,
+    fits,
+)
 from skdpgen.synthesizers._parameters import as_schema, seed_sequence, unit_codes, unit_column
 from skdpgen.synthesizers._table import TableCodec
 from skdpgen.synthesizers.base import ReleaseSynthesizer
 
 if TYPE_CHECKING:
     from skdpgen.generators.base import GeneratorSpec
+    from skdpgen.synthesizers._mixture import MixturePlan
     from skdpgen.synthesizers._training import TrainingPlan
 
 __all__ = ["DPMERFSynthesizer"]
-
-# Size in elements of the largest arrays of the data pass: 64 MiB of integer features.
-_CHUNK_ELEMENTS = 2**23
 
 
 class DPMERFSynthesizer(ReleaseSynthesizer):
@@ -46,7 +54,9 @@ class DPMERFSynthesizer(ReleaseSynthesizer):
     trained to produce rows with the same mean embedding. Training, retraining and sampling only
     see the release, so they cost no privacy.
 
-    Which variant of the paper runs follows from the table and the parameters: *labeled* where the
+    Tables get features of small subsets of columns and a mixture of products as generator; images,
+    or any table with ``features=GaussianFeatures()``, the features and networks of the paper. Which
+    variant of the paper then runs follows from the table and the parameters: *labeled* where the
     schema names a target with listed values, else *unlabeled*; *heterogeneous* (sum of a Gaussian
     kernel on numbers and a linear kernel on one-hot categories) where there are categories;
     *imbalanced* with ``class_weight="balanced"``, the default; *images* (convolutional generator)
@@ -69,33 +79,36 @@ class DPMERFSynthesizer(ReleaseSynthesizer):
         Rows that one unit of privacy (a patient, say) contributes at most; the noise grows by
         this factor. With ``unit_id`` in ``fit`` the limit is enforced, without it is your promise.
         Privacy parameter.
-    n_features : int, default=2000
-        Number of random features of the numeric columns, even. See
-        :func:`~skdpgen.mmd_error_bound`. Privacy parameter.
-    bandwidth : float, sequence of float or "auto", default="auto"
-        Length scale of the Gaussian kernel on numbers scaled to [0, 1]; several are mixed. "auto"
-        follows from the number of numeric columns, see :func:`default_bandwidth`. Never computed
-        from rows. Privacy parameter.
+    features : {"auto"}, InteractionFeatures or GaussianFeatures, default="auto"
+        Which features of the rows are released. "auto" is
+        :class:`~skdpgen.InteractionFeatures` for tables and :class:`~skdpgen.GaussianFeatures`,
+        the kernel of the paper, for images. Privacy parameter.
     count_weight : float or "auto", default="auto"
-        Weight of the class counts in the joint release. "auto" is 1 under replace-one, where they
-        are free, and 0.2 under add-remove. Privacy parameter.
+        Weight of the class counts in the joint release. "auto" is as large as is
+        free under replace-one (1 in the paper's features), and 0.2 under add-remove. Privacy
+        parameter.
     ledger : PrivacyLedger, default=None
         Where spends are recorded. None keeps a ledger of this estimator, over all its fits.
         Privacy parameter.
     class_weight : {"balanced", None}, default="balanced"
-        "balanced" weights all classes that stand out of the noise equally in training (the paper's
-        imbalanced variant); None weights them by their squared frequency. The synthetic classes
-        keep their proportions in both cases. Post-processing.
-    generator : {"auto", "mlp", "conv"}, torch.nn.Module or callable, default="auto"
-        What makes rows. A module is copied and gets ``(noise, one_hot_labels)``; a callable gets
-        ``(layout, n_classes)`` and returns one. "auto" is convolutional for images, else a
-        multilayer perceptron. Post-processing.
-    n_steps : int, default=2000
-        Gradient steps. Post-processing.
-    batch_size : int, default=256
-        Generated rows per step. Post-processing.
-    learning_rate : float, default=3e-3
-        Largest learning rate of Adam, after a warm-up. Post-processing.
+        "balanced" gives rare classes more weight in training: equal weight for a network, where
+        they stand out of the noise (the paper's imbalanced variant), and weights of one over the
+        root of their share for a mixture. None weights classes by their squared share. The
+        synthetic classes keep their proportions in all cases. Post-processing.
+    generator : {"auto", "mixture", "mlp", "conv"}, MixtureGenerator, Module or callable
+        What makes rows, "auto" by default. Interaction features take a mixture of products:
+        "mixture" or a :class:`~skdpgen.MixtureGenerator`. Gaussian features take a network:
+        "auto" is convolutional for images, else a multilayer perceptron; a module is copied and
+        gets ``(noise, one_hot_labels)``; a callable gets ``(layout, n_classes)`` and returns a
+        module. Post-processing.
+    n_steps : int, default=None
+        Most gradient steps; None is 2000. Post-processing.
+    batch_size : int, default=None
+        Frequencies a step of a mixture (None is 250), generated rows a step of a network (None is
+        256). Post-processing.
+    learning_rate : float, default=None
+        Largest learning rate of Adam; None is 0.03 for a mixture and 3e-3 for a network.
+        Post-processing.
     device : str, default="auto"
         Where to train. Post-processing.
     random_state : int, RandomState instance or None, default=None
@@ -108,7 +121,7 @@ class DPMERFSynthesizer(ReleaseSynthesizer):
         All that is left of the rows. Can be saved, published, and trained on elsewhere.
     ledger_ : PrivacyLedger
         What was spent, over all fits.
-    generator_ : Generator
+    generator_ : ProductMixture or Generator
         The trained generator, on the CPU.
     loss_curve_ : ndarray of shape (n_steps,)
         Squared distance to the release less its expected noise, per step.
@@ -164,15 +177,14 @@ class DPMERFSynthesizer(ReleaseSynthesizer):
         schema: Schema | Mapping[str, Any] | str | os.PathLike[str] | None = None,
         adjacency: Adjacency = "replace-one",
         rows_per_unit: int = 1,
-        n_features: int = 2000,
-        bandwidth: float | Sequence[float] | Literal["auto"] = "auto",
+        features: GaussianFeatures | InteractionFeatures | Literal["auto"] = "auto",
         count_weight: float | Literal["auto"] = "auto",
         ledger: PrivacyLedger | None = None,
         class_weight: Literal["balanced"] | None = "balanced",
-        generator: GeneratorSpec = "auto",
-        n_steps: int = 2000,
-        batch_size: int = 256,
-        learning_rate: float = 3e-3,
+        generator: GeneratorSpec | MixtureGenerator = "auto",
+        n_steps: int | None = None,
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
         device: str = "auto",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -181,8 +193,7 @@ class DPMERFSynthesizer(ReleaseSynthesizer):
         self.schema = schema
         self.adjacency = adjacency
         self.rows_per_unit = rows_per_unit
-        self.n_features = n_features
-        self.bandwidth = bandwidth
+        self.features = features
         self.count_weight = count_weight
         self.ledger = ledger
         self.class_weight = class_weight
@@ -240,21 +251,21 @@ class DPMERFSynthesizer(ReleaseSynthesizer):
         codec = TableCodec.build(X, y, as_schema(self.schema, X))
         n = n_rows(X)
         units = None if unit_id is None else unit_column(unit_id, n)
-        features = MixedFeatureMap.draw(
-            codec.layout,
-            n_features=self.n_features,
-            bandwidth=self._resolved_bandwidth(codec),
-            random_state=np.random.RandomState(seed_sequence(self.random_state).generate_state(4)),
+        features = draw_feature_map(
+            self.features,
+            codec,
+            np.random.RandomState(seed_sequence(self.random_state).generate_state(4)),
         )
         mechanism = MeanEmbeddingMechanism(
-            features.spec(codec.n_classes, self._resolved_count_weight(codec, units)),
+            features.spec(codec.n_classes, self._resolved_count_weight(codec, features, units)),
             self.epsilon,
             self.delta,
             self.adjacency,
             rows_per_unit=self.rows_per_unit,
             rows_bounded=units is not None,
+            features=code_features(features),
         )
-        plan = self._plan(codec)
+        plan = self._plan(codec, features)
         ledger = self._ledger_in_use()
         # With units the number of rows is private: another unit may bring more or fewer.
         if self.adjacency == "replace-one" and units is None and self.delta > 1 / n:
@@ -313,11 +324,10 @@ class DPMERFSynthesizer(ReleaseSynthesizer):
             schema=schema,
             adjacency=release.adjacency,
             rows_per_unit=release.rows_per_unit,
-            n_features=max(2, release.spec.n_signed),
+            features=_settings_of(feature_map_of(release)),
         )
         codec = TableCodec.from_schema(schema, template)
-        encoded = MixedFeatureMap.from_release(release).layout
-        if (codec.layout, codec.n_classes) != (encoded, release.spec.n_classes):
+        if codec.n_classes != release.spec.n_classes or not fits(feature_map_of(release), codec):
             raise ReleaseError(
                 "the template or the schema doesn't fit the release: columns, their order in the "
                 "schema, and which dtypes can hold missing values must be those of the fit."
@@ -327,77 +337,74 @@ class DPMERFSynthesizer(ReleaseSynthesizer):
 
     # -- internals --------------------------------------------------------------------------------
 
-    def _resolved_bandwidth(self, codec: TableCodec) -> float | Sequence[float]:
-        if isinstance(self.bandwidth, str):
-            if self.bandwidth != "auto":
-                raise PrivacyParameterError(
-                    f"bandwidth must be 'auto', a positive number or several, "
-                    f"got {self.bandwidth!r}."
-                )
-            return default_bandwidth(len(codec.layout.numeric))
-        try:
-            np.asarray(self.bandwidth, dtype=np.float64)
-        except (TypeError, ValueError):
+    def _resolved_count_weight(self, codec: TableCodec, features: FeatureMap, units: Any) -> float:
+        if not isinstance(self.count_weight, str):
+            return self.count_weight
+        if self.count_weight != "auto":
             raise PrivacyParameterError(
-                f"bandwidth must be 'auto', a positive number or several, got {self.bandwidth!r}."
-            ) from None
-        return self.bandwidth
-
-    def _resolved_count_weight(self, codec: TableCodec, units: Any) -> float:
-        if isinstance(self.count_weight, str):
-            if self.count_weight != "auto":
-                raise PrivacyParameterError(
-                    f"count_weight must be 'auto' or a number, got {self.count_weight!r}."
-                )
-            if self.adjacency == "add-remove":
-                return 0.2
-            # Nobody needs the count of an unlabeled table whose number of rows is public.
-            return 0.0 if codec.labels is None and units is None else 1.0
-        return self.count_weight
+                f"count_weight must be 'auto' or a number, got {self.count_weight!r}."
+            )
+        if self.adjacency == "add-remove":
+            return 0.2
+        # Nobody needs the count of an unlabeled table whose number of rows is public.
+        if codec.labels is None and units is None:
+            return 0.0
+        return features.spec(codec.n_classes, 0.0).free_count_weight
 
     def _batches(
         self,
         codec: TableCodec,
-        features: MixedFeatureMap,
+        features: FeatureMap,
         X: Any,
         y: Any,
         units: Any,
         ledger: PrivacyLedger,
-    ) -> Iterator[RowBatch]:
+    ) -> Iterator[RowBatch | CodeBatch]:
         # Rows are asked for once the charge went through: whatever happens now, it stands.
         self.ledger_ = ledger
         keep = None if units is None else bounded_rows(unit_codes(units), self.rows_per_unit)
-        size = max(1, _CHUNK_ELEMENTS // features.width)
         position = 0
         for rows, labels in codec.encode(X, y):
-            for start in range(0, len(rows), size):
-                stop = min(start + size, len(rows))
-                signed, codes = features.integers(rows[start:stop])
-                kept = None if keep is None else keep[position : position + stop - start]
-                yield RowBatch(signed, codes, labels[start:stop], kept)
-                position += stop - start
+            part = slice(position, position + len(rows))
+            yield from features.batches(rows, labels, None if keep is None else keep[part])
+            position += len(rows)
 
-    def _plan(self, codec: TableCodec) -> TrainingPlan:
-        from skdpgen.synthesizers._training import plan_training
-
+    def _plan(self, codec: TableCodec, features: FeatureMap) -> TrainingPlan | MixturePlan:
         if self.class_weight not in (None, "balanced"):
             raise InputError(f"class_weight must be None or 'balanced', got {self.class_weight!r}.")
+        common: dict[str, Any] = {
+            "n_steps": self.n_steps,
+            "batch_size": self.batch_size,
+            "learning_rate": self.learning_rate,
+            "device": self.device,
+            "seeds": seed_sequence(self.random_state),
+        }
+        generator = self.generator
+        if isinstance(features, InteractionFeatureMap):
+            from skdpgen.synthesizers._mixture import plan_mixture
+
+            if isinstance(generator, str) and generator in ("auto", "mixture"):
+                generator = MixtureGenerator()
+            if not isinstance(generator, MixtureGenerator):
+                raise InputError(
+                    "interaction features train a mixture: leave generator at 'auto' or give a "
+                    "MixtureGenerator, or release features=GaussianFeatures() for a network."
+                )
+            return plan_mixture(generator, balanced=self.class_weight is not None, **common)
+        from skdpgen.synthesizers._training import plan_training
+
+        if isinstance(generator, MixtureGenerator) or generator == "mixture":
+            raise InputError("a mixture needs a release of InteractionFeatures.")
         return plan_training(
             codec.layout,
             codec.n_classes,
-            generator=self.generator,
-            n_steps=self.n_steps,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
+            generator=generator,
             objective="joint" if self.class_weight is None else "reweighted",
-            device=self.device,
-            seeds=seed_sequence(self.random_state),
+            **common,
         )
 
-    def _train(self, plan: TrainingPlan) -> Self:
-        from skdpgen.synthesizers._training import train_on_release
-
-        result = train_on_release(plan, self.release_)
+    def _train(self, plan: TrainingPlan | MixturePlan) -> Self:
+        result = plan.train(self.release_)
         self.generator_ = result.generator
         self.loss_curve_ = result.debiased_loss_curve
         self.noise_floor_ = result.noise_floor
@@ -410,3 +417,16 @@ class DPMERFSynthesizer(ReleaseSynthesizer):
             )
         self._sampling_rng = np.random.default_rng(plan.sampling_seed)
         return self
+
+
+def _settings_of(features: FeatureMap) -> GaussianFeatures | InteractionFeatures:
+    """The parameter that describes the features of a release."""
+    if isinstance(features, InteractionFeatureMap):
+        return InteractionFeatures(
+            features.n_frequencies,
+            orders=tuple(sorted({len(subset) for subset in features.subsets})),
+            n_bins=features.n_bins,
+            block_share=features.block_share,
+            max_subsets=len(features.subsets),
+        )
+    return GaussianFeatures(max(2, 2 * len(features.frequencies)))

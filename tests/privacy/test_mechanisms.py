@@ -15,8 +15,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from skdpgen.exceptions import BudgetExceededError, PrivacyParameterError, ReleaseError
+from skdpgen.privacy import batches as batches_module
+from skdpgen.privacy import codes as codes_module
+from skdpgen.privacy import mechanisms as mechanisms_module
+from skdpgen.privacy.batches import CodeBatch, RowBatch
+from skdpgen.privacy.codes import CodeFourier
 from skdpgen.privacy.ledger import PrivacyLedger
-from skdpgen.privacy.mechanisms import MeanEmbeddingMechanism, RowBatch, within_norm
+from skdpgen.privacy.mechanisms import MeanEmbeddingMechanism
 from skdpgen.privacy.noise import insecure_noise
 from skdpgen.privacy.spec import EmbeddingSpec
 from skdpgen.privacy.units import bounded_rows
@@ -229,6 +234,215 @@ def test_a_row_against_an_invalid_one_attains_the_bound_without_labels():
     assert attained(spec, ([one], (), 0), ([-one], (), 0)) == pytest.approx(4 / 5)
 
 
+# -- sensitivity of rows in codes ------------------------------------------------------------------
+
+# Two columns of two and three codes. Opposite phases, so that two rows of a class can be opposite
+# in every frequency; or phases at random.
+CODES = (2, 3)
+HALF_TURN = CodeFourier(
+    CODES,
+    ((0, 1), (0,)),
+    [
+        [np.full((2, 1), [[0], [2**15]], np.uint16), np.zeros((3, 1), np.uint16)],
+        [np.array([[0, 2**14, 5]] * 2, np.uint16) + np.array([[0], [2**15]], np.uint16)],
+    ],
+)
+RANDOM = CodeFourier(
+    CODES,
+    ((1,), (1, 0)),
+    [
+        [np.random.default_rng(i).integers(0, 2**16, (CODES[c], 3)).astype(np.uint16) for c in s]
+        for i, s in enumerate(((1,), (1, 0)))
+    ],
+)
+
+
+def code_spec(features, block_share, n_classes, count_weight):
+    """``count_weight`` None: as much as is free."""
+    widths = CODES if block_share else ()
+    spec = EmbeddingSpec(2 * features.n_frequencies, widths, n_classes, 0.0, block_share)
+    weight = spec.free_count_weight if count_weight is None else count_weight
+    return replace(spec, count_weight=weight)
+
+
+def code_batch(rows, keep=None):
+    """Rows are (codes, label) pairs."""
+    return CodeBatch(
+        codes=np.array([row[0] for row in rows], dtype=np.int64).reshape(len(rows), 2),
+        labels=np.array([row[1] for row in rows], dtype=np.int64),
+        keep=None if keep is None else np.array(keep, dtype=np.bool_),
+    )
+
+
+def all_contributions(mech):
+    """What each possible row adds to the release; one more with codes and label out of range."""
+    labels = range(mech.spec.n_classes + 1)
+    rows = [((a, b), y) for a in range(-1, 3) for b in range(4) for y in labels]
+    # With company, which has to cancel.
+    others = [((0, 2), 0), ((1, 1), 0), ((-1, 1), 0)]
+    common = exact(mech, [code_batch(others)])
+    with_row = [exact(mech, [code_batch([*others, row])]) for row in rows]
+    return [[x - y for x, y in zip(sums, common, strict=True)] for sums in with_row]
+
+
+def largest_change(mech):
+    """Squared, over all neighboring tables: the contribution of one row against any other's."""
+    distinct = {tuple(c) for c in all_contributions(mech)}
+    others = distinct if mech.adjacency == "replace-one" else [(0,) * len(next(iter(distinct)))]
+    return max(squared_distance(a, b) for a in distinct for b in others)
+
+
+@pytest.mark.parametrize("features", [HALF_TURN, RANDOM], ids=["half turn", "random"])
+@pytest.mark.parametrize(
+    ("block_share", "n_classes", "count_weight", "adjacency"),
+    [
+        (None, 2, 1.0, "replace-one"),
+        (0.0, 2, None, "replace-one"),
+        (0.3, 2, 0.0, "replace-one"),
+        (0.3, 2, None, "replace-one"),
+        (0.3, 2, 1.0, "replace-one"),
+        (0.3, 1, 0.5, "replace-one"),
+        (0.3, 1, 3.0, "replace-one"),
+        (0.9, 3, 0.1, "replace-one"),
+        (0.3, 2, 0.5, "add-remove"),
+    ],
+)
+def test_no_pair_of_code_rows_exceeds_the_sensitivity(
+    features, block_share, n_classes, count_weight, adjacency
+):
+    spec = code_spec(features, block_share, n_classes, count_weight)
+    mech = mechanism(spec, features=features, adjacency=adjacency)
+    largest = largest_change(mech)
+    assert largest <= mech.sensitivity_squared
+    if features is HALF_TURN:
+        # Truncated cosines are all that is missing.
+        assert largest == pytest.approx(mech.sensitivity_squared, rel=1e-6)
+
+
+def test_rows_in_codes_attain_the_bound_exactly():
+    # One frequency of norm 2^26, without a rounding: opposite rows, or another label.
+    features = CodeFourier((2,), ((0,),), [[np.array([[0], [2**15]], np.uint16)]])
+    mech = mechanism(EmbeddingSpec(2, (), 2, 1.0, 0.0), features=features)
+    sums = [
+        exact(mech, [CodeBatch(np.array([[code]]), np.array([label]))])
+        for code, label in ((0, 0), (1, 0), (1, 1))
+    ]
+    for other in sums[1:]:
+        assert squared_distance(sums[0], other) == mech.sensitivity_squared == 4 * 2**52
+
+
+def test_the_free_count_weight_is_the_largest_that_is_free():
+    for block_share in (None, 0.0, 0.3, 0.9):
+        free = code_spec(HALF_TURN, block_share, 2, None)
+        without = replace(free, count_weight=0.0).sensitivity_squared("replace-one")
+        assert free.sensitivity_squared("replace-one") == without
+        more = replace(free, count_weight=free.count_weight + 2.0**-free.lattice_bits)
+        assert more.sensitivity_squared("replace-one") > without
+
+
+def double_the_table(monkeypatch):
+    table = codes_module.trig_table
+    monkeypatch.setattr(codes_module, "trig_table", lambda amplitude: 2 * table(amplitude))
+
+
+def forget_the_share(monkeypatch):
+    """Features of norm one, as if the one-hot groups had no share of it."""
+    amplitude = CodeFourier.amplitude
+    monkeypatch.setattr(CodeFourier, "amplitude", lambda self, bound: amplitude(self, 2**52))
+
+
+def count_unclipped_codes(monkeypatch):
+    """Each row with a code out of range counts as five."""
+    sums = batches_module.code_sums
+
+    def more(batch, spec, features):
+        out = ((batch.codes < 0) | (batch.codes >= features.n_codes)).any(axis=1)
+        times = np.where(out, 5, 1)
+        codes = np.clip(batch.codes, 0, np.array(features.n_codes) - 1)
+        labels = np.repeat(batch.labels, times)
+        return sums(CodeBatch(np.repeat(codes, times, axis=0), labels), spec, features)
+
+    monkeypatch.setattr(mechanisms_module, "code_sums", more)
+
+
+@pytest.mark.parametrize("fault", [double_the_table, forget_the_share, count_unclipped_codes])
+def test_a_planted_fault_exceeds_the_sensitivity(fault, monkeypatch):
+    # The enumeration above would see each of these.
+    spec = code_spec(HALF_TURN, 0.3, 2, None)
+    mech = mechanism(spec, features=HALF_TURN)
+    fault(monkeypatch)
+    assert largest_change(mech) > mech.sensitivity_squared
+
+
+@EXAMPLES
+@given(st.data())
+def test_a_unit_of_code_rows_stays_within_the_sensitivity(data):
+    rows = st.lists(
+        st.tuples(st.tuples(st.integers(-1, 2), st.integers(-1, 3)), st.integers(-1, 2)),
+        max_size=4,
+    )
+    limit = data.draw(st.integers(1, 3))
+    mech = mechanism(
+        code_spec(HALF_TURN, 0.3, 2, 0.5),
+        features=HALF_TURN,
+        rows_per_unit=limit,
+        rows_bounded=True,
+    )
+    others, sums = data.draw(rows), []
+    for _ in range(2):
+        table = [*((98, row) for row in data.draw(rows)), *((i, r) for i, r in enumerate(others))]
+        keep = bounded_rows(np.array([c for c, _ in table], dtype=np.int64), limit)
+        order = data.draw(st.permutations(range(len(table))))
+        cut = data.draw(st.integers(0, len(table)))
+        sums.append(
+            exact(
+                mech,
+                [
+                    code_batch([table[i][1] for i in part], [keep[i] for i in part])
+                    for part in (order[:cut], order[cut:])
+                ],
+            )
+        )
+    assert squared_distance(*sums) <= mech.sensitivity_squared
+
+
+def test_code_rows_out_of_range_still_belong_to_the_public_number_of_rows():
+    mech = mechanism(code_spec(RANDOM, 0.3, 2, 0.5), features=RANDOM)
+    rows = [((0, 0), 0), ((9, 0), 0), ((0, 0), 9)]
+    assert mech.release([code_batch(rows)] * 2, PrivacyLedger()).n_rows == 6
+
+
+def test_a_code_mechanism_takes_code_batches_only():
+    spec = code_spec(RANDOM, 0.3, 2, 0.5)
+    ledger, codes = PrivacyLedger(), code_batch([((0, 7), 0)] * 5)
+    for mech, bad in (
+        (mechanism(spec, features=RANDOM), good_batch(spec)),
+        (mechanism(spec), codes),
+        (mechanism(spec, features=RANDOM), replace(codes, codes=codes.codes.astype(float))),
+    ):
+        with pytest.raises(PrivacyParameterError, match=r"a batch|CodeBatch") as caught:
+            mech.release([bad], ledger)
+        assert not any(digit in str(caught.value).replace("int64", "") for digit in "0579")
+    assert len(ledger.entries) == 3
+
+
+@pytest.mark.parametrize(
+    ("features", "spec", "message"),
+    [
+        (object(), EmbeddingSpec(4, (2, 3), 2, 1.0, 0.3), "must be a CodeFourier"),
+        (HALF_TURN, EmbeddingSpec(10, (2, 3), 2, 1.0, 0.3), "number of frequencies"),
+        (HALF_TURN, EmbeddingSpec(8, (2, 2), 2, 1.0, 0.3), "one-hot groups"),
+        (HALF_TURN, EmbeddingSpec(8, (2, 3), 2, 1.0, 1.0), "nothing for the features"),
+        (HALF_TURN, EmbeddingSpec(8, (2, 3), 2**62, 1.0, 0.3), "too many joint codes"),
+    ],
+)
+def test_features_that_cannot_serve_the_spec_fail_before_there_is_anything_to_spend(
+    features, spec, message
+):
+    with pytest.raises(PrivacyParameterError, match=message):
+        mechanism(spec, features=features)
+
+
 # -- exactness and hostile input -----------------------------------------------------------------
 
 
@@ -272,27 +486,6 @@ def test_rows_that_break_a_bound_contribute_nothing_there():
     # Label out of range: the row.
     for label in (-1, 2, INT64.min, INT64.max):
         assert release([one, 0], 1, label) == [0] * 10
-
-
-@pytest.mark.parametrize("n_signed", [1, 2, 3, 1024, 10_000])
-def test_overflowing_squares_do_not_pass_the_norm_check(n_signed):
-    spec = EmbeddingSpec(n_signed, (), 1, 1.0)
-    one = 2**spec.lattice_bits
-    rows = np.zeros((9, n_signed), dtype=np.int64)
-    rows[0] = 2**32  # its squares are 2^64: they wrap to 0
-    rows[1] = INT64.min  # so do these
-    rows[2] = INT64.max
-    rows[3] = one
-    rows[4, 0] = -one
-    rows[5, 0] = one
-    rows[5, -1] += 1
-    rows[6] = math.isqrt(one**2 // n_signed)
-    rows[7, -1] = 2**31 + 2**16
-    rows[8, 0] = one + 1
-    valid = [False, False, False, n_signed == 1, True, False, True, False, False]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert within_norm(rows, spec).tolist() == valid
 
 
 def test_rows_beyond_their_unit_contribute_nothing():
@@ -534,8 +727,9 @@ def test_the_noise_is_the_calibrated_multiple_of_the_sensitivity():
     assert three.noise_stddev == pytest.approx(3 * mech.noise_stddev, rel=1e-14)
 
 
+@pytest.mark.parametrize("form", ["rows", "codes"])
 @pytest.mark.parametrize("halved", [False, True])
-def test_matched_statistic_audit(halved, monkeypatch):
+def test_matched_statistic_audit(halved, form, monkeypatch):
     """Estimate mu from releases of two neighboring tables, along the direction that tells most.
 
     The statistic of a release is Gaussian with the same variance on both sides, and the means
@@ -544,14 +738,16 @@ def test_matched_statistic_audit(halved, monkeypatch):
     """
     if halved:
         halve_the_noise(monkeypatch)
-    spec = EmbeddingSpec(2, (2,), 2, 1.0)
-    one = 2**spec.lattice_bits
-    mech = mechanism(spec, epsilon=5.0)
-    common = [([one // 2, one // 3], (1,), 1)] * 3
-    tables = [
-        [batch([*common, ([one, 0], (0,), 0)], spec)],
-        [batch([*common, ([one, 0], (0,), 1)], spec)],
-    ]
+    if form == "rows":
+        spec = EmbeddingSpec(2, (2,), 2, 1.0)
+        one = 2**spec.lattice_bits
+        mech = mechanism(spec, epsilon=5.0)
+        common = [([one // 2, one // 3], (1,), 1)] * 3
+        tables = [[batch([*common, ([one, 0], (0,), label)], spec)] for label in (0, 1)]
+    else:
+        spec = code_spec(HALF_TURN, 0.3, 2, None)
+        mech = mechanism(spec, epsilon=5.0, features=HALF_TURN)
+        tables = [[code_batch([((1, 2), 1), ((0, 0), label)])] for label in (0, 1)]
     means = [np.array(exact(mech, table), dtype=float) for table in tables]
     direction = means[0] - means[1]
 

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from skdpgen.exceptions import ReleaseError
+from skdpgen.privacy.batches import RowBatch
 from skdpgen.privacy.ledger import PrivacyLedger
-from skdpgen.privacy.mechanisms import MeanEmbeddingMechanism, RowBatch
+from skdpgen.privacy.mechanisms import MeanEmbeddingMechanism
 from skdpgen.privacy.noise import insecure_noise
 from skdpgen.privacy.release import Release, frozen
 from skdpgen.privacy.spec import EmbeddingSpec

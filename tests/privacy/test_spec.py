@@ -1,6 +1,7 @@
 """Shapes, bounds and the table of sensitivities."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -9,8 +10,8 @@ from skdpgen.exceptions import PrivacyParameterError
 from skdpgen.privacy.spec import EmbeddingSpec
 
 
-def spec(n_signed=1000, group_widths=(), n_classes=2, count_weight=1.0):
-    return EmbeddingSpec(n_signed, group_widths, n_classes, count_weight)
+def spec(n_signed=1000, group_widths=(), n_classes=2, count_weight=1.0, block_share=None):
+    return EmbeddingSpec(n_signed, group_widths, n_classes, count_weight, block_share)
 
 
 def sensitivity(spec, adjacency):
@@ -35,6 +36,13 @@ def sensitivity(spec, adjacency):
         ({"n_classes": 1}, 2.0, math.sqrt(2)),
         ({"n_classes": 1, "count_weight": 2.0}, math.sqrt(5), math.sqrt(5)),
         ({"n_signed": 0, "group_widths": (4, 4), "n_classes": 1}, math.sqrt(1.25), math.sqrt(1.25)),
+        # A row of norm one, shared: sqrt(4 - 2 b), and at w^2 = 1 - b the counts are free.
+        ({"group_widths": (4, 4), "block_share": 0.36, "count_weight": 0.8}, 3.28**0.5, 1.64**0.5),
+        ({"group_widths": (4, 4), "block_share": 0.36, "count_weight": 0.0}, 3.28**0.5, 1.0),
+        ({"group_widths": (4, 4), "block_share": 0.36}, 2.0, math.sqrt(2)),
+        ({"group_widths": (2,), "block_share": 1.0, "count_weight": 0.0}, math.sqrt(2), 1.0),
+        ({"block_share": 0.0}, 2.0, math.sqrt(2)),
+        ({"block_share": 0.5, "count_weight": 0.0}, math.sqrt(2), math.sqrt(0.5)),  # no groups
     ],
 )
 def test_table_of_sensitivities(shape, replace_one, add_remove):
@@ -57,6 +65,43 @@ def test_rounding_is_on_the_safe_side():
     assert s.category_steps == math.isqrt(one**2 // 12)
     assert s.categorical_bound == 3 * s.category_steps**2
     assert s.count_steps == round(one / 3)
+
+
+@pytest.mark.parametrize(
+    "share", [0.0, 5e-324, 1e-9, 0.1, 0.3, 1 / 3, 0.5, 1 - 2**-53, 1.0, np.float32(0.1)]
+)
+@pytest.mark.parametrize("n_groups", [1, 2, 3, 7, 200])
+def test_the_shares_of_a_row_never_exceed_one(share, n_groups):
+    s = spec(n_signed=20, group_widths=(2,) * n_groups, block_share=share)
+    one = 4**s.lattice_bits
+    exact = Fraction(float(share)) * one
+    # The signed block gets all that the groups don't, to the last step ...
+    assert s.signed_bound == one - math.floor(exact)
+    # ... and the weight of a category is the largest whose squares fit into the groups' share.
+    assert s.categorical_bound == n_groups * s.category_steps**2 <= exact
+    assert n_groups * (s.category_steps + 1) ** 2 > math.floor(exact)
+    assert s.signed_bound + s.categorical_bound <= one
+
+
+def test_the_share_is_a_float_and_keyword_of_no_consequence_by_default():
+    assert type(spec(block_share=np.float32(0.5)).block_share) is float
+    assert spec(block_share=1).block_share == 1.0
+    paper = spec(group_widths=(2, 3))
+    assert paper.block_share is None
+    assert paper.signed_bound == 4**paper.lattice_bits
+    assert paper.category_steps == math.isqrt(4**paper.lattice_bits // 5)
+
+
+def test_free_count_weight():
+    assert spec().free_count_weight == 1.0
+    assert spec(n_signed=0, group_widths=(2,)).free_count_weight == 0.0
+    s = spec(group_widths=(2, 3), block_share=0.3)
+    assert s.free_count_weight == pytest.approx(math.sqrt(0.7), rel=1e-6)
+    # Rounded down to the lattice, where it is exact.
+    steps = s.free_count_weight * 2**s.lattice_bits
+    assert steps == math.isqrt(s.signed_bound)
+    free = spec(group_widths=(2, 3), block_share=0.3, count_weight=s.free_count_weight)
+    assert free.count_steps == steps
 
 
 @pytest.mark.parametrize("n_signed", [0, 1, 2, 3, 4, 1000, 2**10 - 1, 2**10, 10_000, 2**24])
@@ -106,6 +151,14 @@ def test_group_widths_become_immutable_integers():
         ({"n_classes": 2.0}, "must be integers"),
         ({"group_widths": (2.0,)}, "must be integers"),
         ({"group_widths": 2}, "must be integers"),
+        ({"count_weight": 10**400}, "must be integers"),
+        ({"block_share": 10**400}, "block_share numbers"),
+        ({"block_share": "half"}, "block_share numbers"),
+        ({"block_share": [0.5]}, "block_share numbers"),
+        ({"block_share": -1e-9}, r"block_share must be a number in \[0, 1\]"),
+        ({"block_share": 1.0000001}, r"block_share must be a number in \[0, 1\]"),
+        ({"block_share": math.nan}, r"block_share must be a number in \[0, 1\]"),
+        ({"block_share": math.inf}, r"block_share must be a number in \[0, 1\]"),
     ],
 )
 def test_bad_shapes(shape, message):

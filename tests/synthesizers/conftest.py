@@ -7,7 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skdpgen import DPMERFSynthesizer, Schema, insecure_noise
+from skdpgen import (
+    DPMERFSynthesizer,
+    GaussianFeatures,
+    InteractionFeatures,
+    MixtureGenerator,
+    Schema,
+    insecure_noise,
+)
 from skdpgen.data import Boolean, Categorical, Id, Numeric, Text
 from skdpgen.privacy import mechanisms
 
@@ -20,12 +27,26 @@ def make() -> Callable[..., DPMERFSynthesizer]:
         cheap = {
             "epsilon": 1.0,
             "delta": 1e-5,
-            "n_features": 20,
+            "features": GaussianFeatures(20),
             "n_steps": 3,
             "batch_size": 20,
             "random_state": 0,
         }
         return DPMERFSynthesizer(schema=schema, **{**cheap, **params})
+
+    return make_synthesizer
+
+
+@pytest.fixture(scope="session")
+def make_mixture(make: Callable[..., DPMERFSynthesizer]) -> Callable[..., DPMERFSynthesizer]:
+    """The same with interaction features and a mixture, the default for tables."""
+
+    def make_synthesizer(schema: Any, **params: Any) -> DPMERFSynthesizer:
+        cheap = {
+            "features": InteractionFeatures(60, n_bins=8),
+            "generator": MixtureGenerator(8, n_mixtures=2),
+        }
+        return make(schema, **{**cheap, **params})
 
     return make_synthesizer
 

@@ -12,21 +12,30 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skdpgen import DPMERFSynthesizer, PrivacyLedger, Schema
+from skdpgen import (
+    DPMERFSynthesizer,
+    GaussianFeatures,
+    InteractionFeatures,
+    PrivacyLedger,
+    Schema,
+)
 from skdpgen.data import Numeric
 from skdpgen.exceptions import BudgetExceededError, InputError, PrivacyWarning
 
-CHECKED = DPMERFSynthesizer(
-    epsilon=1.0,
-    delta=1e-5,
-    schema=Schema({}, default=Numeric((-10, 10))),
-    n_features=20,
-    n_steps=2,
-    batch_size=10,
-)
+CHECKED = [
+    DPMERFSynthesizer(
+        epsilon=1.0,
+        delta=1e-5,
+        schema=Schema({}, default=Numeric((-10, 10))),
+        features=features,
+        n_steps=2,
+        batch_size=10,
+    )
+    for features in (GaussianFeatures(20), InteractionFeatures(20, n_bins=8))
+]
 
 
-@parametrize_with_checks([CHECKED])
+@parametrize_with_checks(CHECKED)
 @pytest.mark.filterwarnings("ignore:delta is larger")
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
@@ -186,8 +195,7 @@ def test_privacy_parameters_are_those_that_retraining_refuses(fitted):
         "schema",
         "adjacency",
         "rows_per_unit",
-        "n_features",
-        "bandwidth",
+        "features",
         "count_weight",
         "ledger",
     }
@@ -292,7 +300,7 @@ def test_interrupted_training_leaves_the_release_and_no_old_generator(fitted, ta
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("skdpgen.synthesizers._training.train_on_release", interrupted)
+        patch.setattr("skdpgen.synthesizers._training.TrainingPlan.train", interrupted)
         with pytest.raises(KeyboardInterrupt):
             fitted.fit(table)
     with pytest.raises(NotFittedError):

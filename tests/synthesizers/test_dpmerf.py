@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from skdpgen import PrivacyLedger, Schema, insecure_noise
+from skdpgen import GaussianFeatures, PrivacyLedger, Schema, insecure_noise
 from skdpgen.data import Categorical, Numeric
 from skdpgen.exceptions import (
     InputError,
@@ -51,7 +51,9 @@ def test_unlabeled_tables_of_private_size_count_their_rows(make):
 
 def test_bandwidths_and_count_weights_are_privacy_choices(make, schema, table):
     narrow, wide = (
-        make(schema, bandwidth=width).fit(table).release_.public_arrays["frequencies"]
+        make(schema, features=GaussianFeatures(20, bandwidth=width))
+        .fit(table)
+        .release_.public_arrays["frequencies"]
         for width in (0.1, [0.2, 0.4])
     )
     # Same draws of a standard normal, divided by the bandwidth.
@@ -244,10 +246,15 @@ def test_rows_are_matched_by_position_whatever_the_index(make, schema, table, in
     assert np.array_equal(plain, exact_sums(make(schema), table.drop(columns="smoker"), y))
 
 
-def test_order_of_rows_and_chunks_do_not_matter(make, schema, table, monkeypatch, exact_sums):
+@pytest.mark.parametrize("kind", ["make", "make_mixture"])
+def test_order_of_rows_and_chunks_do_not_matter(
+    kind, request, schema, table, monkeypatch, exact_sums
+):
+    make = request.getfixturevalue(kind)
     whole = exact_sums(make(schema), table)
     assert np.array_equal(whole, exact_sums(make(schema), table.iloc[::-1]))
-    monkeypatch.setattr("skdpgen.synthesizers.dpmerf._CHUNK_ELEMENTS", 7 * 28)
+    monkeypatch.setattr("skdpgen.features.mixed._CHUNK_ELEMENTS", 7 * 28)
+    monkeypatch.setattr("skdpgen.privacy.batches._CHUNK", 9)
     monkeypatch.setattr("skdpgen.synthesizers._table._CHUNK_CELLS", 100)
     units = np.arange(60) // 2
     assert np.array_equal(whole, exact_sums(make(schema), table))

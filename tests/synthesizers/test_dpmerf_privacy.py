@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
-from skdpgen import PrivacyLedger, insecure_noise
+from skdpgen import GaussianFeatures, PrivacyLedger, insecure_noise
 from skdpgen.exceptions import BudgetExceededError, PrivacyWarning, SkdpgenWarning
 
 # -- noise and public randomness -------------------------------------------------------------------
@@ -51,7 +51,7 @@ def test_insecure_noise_makes_the_whole_pipeline_reproducible(make, schema, tabl
 def test_noise_has_the_stated_width_at_every_epsilon(
     make, schema, table, epsilon, adjacency, exact_sums
 ):
-    synthesizer = make(schema, epsilon=epsilon, adjacency=adjacency, n_features=400)
+    synthesizer = make(schema, epsilon=epsilon, adjacency=adjacency, features=GaussianFeatures(400))
     exact = exact_sums(synthesizer, table)
     release = synthesizer.fit(table).release_
     noise = np.concatenate([release.noisy_sums.ravel(), release.noisy_counts]) - exact

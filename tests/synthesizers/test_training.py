@@ -86,7 +86,7 @@ def test_generators_that_cannot_be_trained_are_refused(module):
         ({"batch_size": 2.5}, "batch_size must be an integer"),
         ({"learning_rate": 0}, "learning_rate"),
         ({"learning_rate": float("nan")}, "learning_rate"),
-        ({"learning_rate": None}, "learning_rate must be a number"),
+        ({"learning_rate": "fast"}, "learning_rate must be a number"),
         ({"objective": "sum"}, "objective"),
         ({"device": "gpu7"}, "device"),
         ({"device": 1.5}, "device"),

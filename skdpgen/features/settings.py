@@ -1,0 +1,153 @@
+"""Which random features a synthesizer releases: parameters that a user sets, without data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from skdpgen.exceptions import PrivacyParameterError
+
+if TYPE_CHECKING:
+    from skdpgen.atoms import AtomLayout
+    from skdpgen.features.interactions import InteractionFeatureMap
+    from skdpgen.features.mixed import MixedFeatureMap
+    from skdpgen.layout import EncodedLayout
+
+__all__ = ["GaussianFeatures", "InteractionFeatures"]
+
+
+class GaussianFeatures(BaseEstimator):
+    """The features of the DP-MERF paper: a Gaussian kernel on numbers, linear on categories.
+
+    Every random feature looks at all numeric columns at once; categories are released as class-wise
+    shares. Right for images, and for the paper's variants.
+
+    Parameters
+    ----------
+    n_features : int, default=2000
+        Number of random features of the numeric columns, even. See
+        :func:`~skdpgen.mmd_error_bound`.
+    bandwidth : float, sequence of float or "auto", default="auto"
+        Length scale of the Gaussian kernel on numbers scaled to [0, 1]; several are mixed. "auto"
+        follows from the number of numeric columns, see
+        :func:`~skdpgen.features.mixed.default_bandwidth`. Never computed from rows.
+
+    References
+    ----------
+    F. Harder, K. Adamczewski, M. Park, "DP-MERF", AISTATS 2021, arXiv 2002.11603, sec. 3 and 4.3.
+
+    Examples
+    --------
+    >>> GaussianFeatures(n_features=500)
+    GaussianFeatures(n_features=500)
+    """
+
+    def __init__(
+        self,
+        n_features: int = 2000,
+        *,
+        bandwidth: float | Sequence[float] | Literal["auto"] = "auto",
+    ) -> None:
+        self.n_features = n_features
+        self.bandwidth = bandwidth
+
+    def draw(self, layout: EncodedLayout, random_state: np.random.RandomState) -> MixedFeatureMap:
+        """Draw the feature map of rows with this layout; raises for bad parameters."""
+        from skdpgen.features.mixed import MixedFeatureMap, default_bandwidth
+
+        bandwidth = self.bandwidth
+        if isinstance(bandwidth, str):
+            if bandwidth != "auto":
+                raise PrivacyParameterError(
+                    f"bandwidth must be 'auto', a number or several, got {bandwidth!r}."
+                )
+            bandwidth = default_bandwidth(len(layout.numeric))
+        try:
+            np.asarray(bandwidth, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise PrivacyParameterError(
+                f"bandwidth must be 'auto', a number or several, got {bandwidth!r}."
+            ) from None
+        return MixedFeatureMap.draw(
+            layout, n_features=self.n_features, bandwidth=bandwidth, random_state=random_state
+        )
+
+
+class InteractionFeatures(BaseEstimator):
+    """Features that look at a few columns each; the default for tables.
+
+    Every column becomes integer codes: categories, or bins of a number's public range. A random
+    frequency looks at a small subset of columns, and one-way tables of all columns stand beside
+    them in the same release, everything crossed with the label. What is matched are the joint
+    distributions of up to ``max(orders)`` columns and the label; higher orders are not.
+
+    Parameters
+    ----------
+    n_frequencies : int, default=10_000
+        Number of frequencies, a cosine and a sine each.
+    orders : sequence of int, default=(2, 3)
+        How many columns a frequency looks at, 1 to 4; every order gets as many frequencies.
+    n_bins : int, default=128
+        Most bins of a number, 4 to 4096. Whole numbers with fewer values have one each.
+    max_cycles : float, default=32
+        Largest scale of a number's frequencies, in cycles over its bins.
+    block_share : float, default=0.2
+        Share of a row's squared norm that the one-way tables get, in [0, 1). They keep spikes,
+        which random frequencies hardly see, and calm the label's main effects.
+    max_subsets : int, default=400
+        Subsets of columns an order, of which the frequencies are drawn.
+
+    Notes
+    -----
+    The kernel is the mean over subsets of products of one-column kernels: Gaussian, with
+    log-uniform length scales, for numbers, and the indicator of equality for categories.
+
+    Examples
+    --------
+    >>> InteractionFeatures(orders=(2,), n_bins=32)
+    InteractionFeatures(n_bins=32, orders=(2,))
+    """
+
+    def __init__(
+        self,
+        n_frequencies: int = 10_000,
+        *,
+        orders: Sequence[int] = (2, 3),
+        n_bins: int = 128,
+        max_cycles: float = 32.0,
+        block_share: float = 0.2,
+        max_subsets: int = 400,
+    ) -> None:
+        self.n_frequencies = n_frequencies
+        self.orders = orders
+        self.n_bins = n_bins
+        self.max_cycles = max_cycles
+        self.block_share = block_share
+        self.max_subsets = max_subsets
+
+    def check_bins(self) -> int:
+        """The number of bins; raises if it is out of range."""
+        n_bins = self.n_bins
+        if isinstance(n_bins, bool) or not isinstance(n_bins, (int, np.integer)):
+            raise PrivacyParameterError(f"n_bins must be an integer, got {n_bins!r}.")
+        if not 4 <= n_bins <= 4096:
+            raise PrivacyParameterError(f"n_bins must be in 4 .. 4096, got {n_bins!r}.")
+        return int(n_bins)
+
+    def draw(self, atoms: AtomLayout, random_state: np.random.RandomState) -> InteractionFeatureMap:
+        """Draw the feature map of rows with these atoms; raises for bad parameters."""
+        from skdpgen.features.interactions import InteractionFeatureMap
+
+        return InteractionFeatureMap.draw(
+            atoms,
+            n_bins=self.check_bins(),
+            orders=self.orders,
+            n_frequencies=self.n_frequencies,
+            max_cycles=self.max_cycles,
+            block_share=self.block_share,
+            max_subsets=self.max_subsets,
+            random_state=random_state,
+        )

@@ -1,0 +1,219 @@
+"""Interaction features of integer codes, summed by joint histograms: exact, in any order.
+
+A frequency looks at a few columns. Each of their codes has a phase in a public table, and the
+feature is the cosine and the sine of the sum of a row's phases. It depends on the row's codes in
+these columns only, so the sum over rows is a joint histogram of the codes times a table: integers
+times integers.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from operator import index
+
+import numpy as np
+import numpy.typing as npt
+
+from skdpgen.exceptions import PrivacyParameterError
+from skdpgen.privacy.lattice import trig_table
+from skdpgen.privacy.spec import EmbeddingSpec
+
+__all__ = ["CodeFourier"]
+
+_Integers = npt.NDArray[np.int64]
+_Phases = npt.NDArray[np.uint16]
+_MAX_COLUMNS = 4
+_MAX_CODES = 2**16
+# Joint domains up to this many times the number of rows are counted in an array of their size;
+# larger ones, mostly empty, by sorting.
+_DENSE = 4
+# Table entries looked up at once: bounds the memory whatever the sizes of subset and batch are.
+_BLOCK = 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class CodeFourier:
+    """Cosine-sine features of small subsets of columns. Public, fixed before a row is read.
+
+    Parameters
+    ----------
+    n_codes : sequence of int
+        Number of codes of each column, in 1 .. 2^16.
+    subsets : sequence of sequences of int
+        Columns of each subset: 1 to 4 different ones.
+    phases : sequence of sequences of ndarray of uint16
+        Per subset and column, the phases of shape (n_codes, m) in 2^-16 turns, where m is the
+        number of frequencies of the subset, at least 1.
+
+    Raises
+    ------
+    ValueError
+        If a column doesn't exist, or a table hasn't the shape or the dtype above.
+
+    Notes
+    -----
+    Each pair of cosine and sine has a norm of at most ``amplitude`` steps
+    (:func:`~skdpgen.privacy.lattice.trig_table`), and F of them a squared norm of at most
+    ``F * amplitude**2 <= signed_bound``, whatever the phases are.
+    """
+
+    n_codes: tuple[int, ...]
+    subsets: tuple[tuple[int, ...], ...]
+    phases: tuple[tuple[_Phases, ...], ...]
+
+    def __post_init__(self) -> None:
+        # Copies that nobody can write to: what was checked is what will be used.
+        object.__setattr__(self, "n_codes", tuple(map(index, self.n_codes)))
+        object.__setattr__(self, "subsets", tuple(tuple(map(index, s)) for s in self.subsets))
+        object.__setattr__(self, "phases", tuple(map(_frozen_tables, self.phases)))
+        if any(not 1 <= n <= _MAX_CODES for n in self.n_codes):
+            raise ValueError("a column must have 1 to 2^16 codes.")
+        if not self.subsets or len(self.phases) != len(self.subsets):
+            raise ValueError("there must be one tuple of phase tables a subset, and a subset.")
+        for columns, tables in zip(self.subsets, self.phases, strict=True):
+            if not 1 <= len(columns) <= _MAX_COLUMNS or len(set(columns)) < len(columns):
+                raise ValueError("a subset must have 1 to 4 different columns.")
+            if min(columns) < 0 or max(columns) >= len(self.n_codes):
+                raise ValueError("a subset names a column that doesn't exist.")
+            m = tables[0].shape[1] if tables else 0
+            if not m or [t.shape for t in tables] != [(self.n_codes[c], m) for c in columns]:
+                raise ValueError("a phase table must have shape (n_codes, m), m at least 1.")
+
+    @property
+    def n_frequencies(self) -> int:
+        """Number of frequencies F."""
+        return sum(int(tables[0].shape[1]) for tables in self.phases)
+
+    def amplitude(self, signed_bound: int) -> int:
+        """Largest integer A with ``F * A**2 <= signed_bound``."""
+        return math.isqrt(signed_bound // self.n_frequencies)
+
+    def check(self, spec: EmbeddingSpec) -> None:
+        """Refuse a spec that these features can't serve, before there are rows.
+
+        Parameters
+        ----------
+        spec : EmbeddingSpec
+
+        Raises
+        ------
+        PrivacyParameterError
+            If the spec has another number of frequencies or one-hot groups other than the columns,
+            if nothing of a feature would be left on its lattice, or if a joint code of label and
+            subset doesn't fit into int64.
+        """
+        if spec.n_signed != 2 * self.n_frequencies:
+            raise PrivacyParameterError("features and spec differ in the number of frequencies.")
+        if spec.group_widths not in ((), self.n_codes):
+            raise PrivacyParameterError(
+                "the one-hot groups of the spec must be the columns of the features, or none."
+            )
+        if not self.amplitude(spec.signed_bound):
+            raise PrivacyParameterError("block_share leaves nothing for the features.")
+        domains = (math.prod(self.n_codes[c] for c in columns) for columns in self.subsets)
+        if max(domains) * spec.n_classes >= 2**63:
+            raise PrivacyParameterError("a subset and the classes have too many joint codes.")
+
+    def sums(
+        self, columns: npt.NDArray[np.uint16], labels: _Integers, spec: EmbeddingSpec
+    ) -> _Integers:
+        """Sum of the features over the rows of each class.
+
+        Parameters
+        ----------
+        columns : ndarray of uint16, shape (n_columns, n)
+            Codes in range, of at most 2^26 rows.
+        labels : ndarray of int64, shape (n,)
+            In ``0 .. n_classes - 1``.
+        spec : EmbeddingSpec
+            One that :meth:`check` accepts.
+
+        Returns
+        -------
+        ndarray of int64, shape (n_classes, 2 F)
+            All cosines, then all sines, in the order of the subsets.
+
+        Notes
+        -----
+        A table entry is at most 2^26, so every partial sum of the product of histogram and table
+        is an integer of at most 2^52: exact in float64, in any order, on any number of threads.
+        """
+        table = trig_table(self.amplitude(spec.signed_bound)).T.astype(np.float64, order="C")
+        # A pair of cosine and sine is looked up as one number; nothing is computed with it.
+        pairs = table.view(np.complex128)[:, 0]
+
+        def subset_sums(s: int) -> npt.NDArray[np.float64]:
+            sizes = [self.n_codes[c] for c in self.subsets[s]]
+            keys, occurrences = _joint_histogram(
+                [columns[c] for c in self.subsets[s]], sizes, labels, spec.n_classes
+            )
+            return _weighted_pairs(keys, occurrences, sizes, self.phases[s], pairs, spec.n_classes)
+
+        with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+            parts = list(pool.map(subset_sums, range(len(self.subsets))))
+        sums = np.concatenate(parts, axis=1).transpose(0, 2, 1)
+        return sums.reshape(spec.n_classes, spec.n_signed).astype(np.int64)
+
+
+def _frozen_tables(tables: Sequence[_Phases]) -> tuple[_Phases, ...]:
+    copies = []
+    for table in tables:
+        if type(table) is not np.ndarray or table.dtype != np.uint16 or table.ndim != 2:
+            raise ValueError("phases must be plain matrices of uint16.")
+        copy = table.copy()
+        copy.setflags(write=False)
+        copies.append(copy)
+    return tuple(copies)
+
+
+def _joint_histogram(
+    columns: Sequence[npt.NDArray[np.uint16]],
+    sizes: Sequence[int],
+    labels: _Integers,
+    n_classes: int,
+) -> tuple[_Integers, _Integers]:
+    """Which joint codes occur, ``joint * n_classes + label`` in ascending order, and how often."""
+    keys = columns[0].astype(np.int64)
+    for column, size in zip(columns[1:], sizes[1:], strict=True):
+        keys *= size
+        keys += column
+    keys *= n_classes
+    keys += labels
+    domain = math.prod(sizes) * n_classes
+    if domain > _DENSE * len(keys):
+        return np.unique(keys, return_counts=True)
+    histogram = np.bincount(keys, minlength=domain)
+    occupied = np.flatnonzero(histogram)
+    return occupied, histogram[occupied]
+
+
+def _weighted_pairs(
+    keys: _Integers,
+    occurrences: _Integers,
+    sizes: Sequence[int],
+    phases: Sequence[_Phases],
+    pairs: npt.NDArray[np.complex128],
+    n_classes: int,
+) -> npt.NDArray[np.float64]:
+    """Sums of one subset's features from its histogram, shape (n_classes, m, 2)."""
+    m = phases[0].shape[1]
+    sums = np.zeros((n_classes, 2 * m))
+    step = max(1, _BLOCK // max(m, n_classes))
+    for start in range(0, len(keys), step):
+        # A joint code whose classes come to lie in two blocks is looked up twice; sums don't mind.
+        joint, label = np.divmod(keys[start : start + step], n_classes)
+        first = np.r_[True, joint[1:] != joint[:-1]]
+        cells = joint[first]
+        weights = np.zeros((n_classes, len(cells)))
+        weights[label, np.cumsum(first) - 1] = occurrences[start : start + step]
+        # uint16 wraps around, which is what phases do.
+        turn = np.zeros((len(cells), m), dtype=np.uint16)
+        for size, table in zip(reversed(sizes), reversed(phases), strict=True):
+            cells, code = np.divmod(cells, size)
+            turn += table[code]
+        sums += weights @ pairs[turn].view(np.float64)
+    return sums.reshape(n_classes, m, 2)

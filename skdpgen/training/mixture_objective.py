@@ -1,0 +1,291 @@
+"""Distance of a mixture of products to a release of interaction features, with its gradient.
+
+The expected feature of a mixture of products is exact: given the component the columns are
+independent, so the mean of ``exp(i sum_j theta_j[x_j])`` is the product over the columns of
+``sum_c p_j[c] exp(i theta_j[c])``. No rows are drawn, and nothing is approximated.
+
+The gradient is written out by hand (a test compares it to automatic differentiation): in real
+arithmetic on contiguous rows it takes a third of the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+__all__ = ["FrequencyGroup", "frequency_groups", "interaction_loss", "one_way_loss"]
+
+# Frequencies of one subset that stay together: they share a table, and a group mixes many subsets.
+_BLOCK = 8
+# Frequencies worked on at once: their arrays stay in the cache of a core.
+_SEGMENT = 64
+
+
+@dataclass(frozen=True)
+class FrequencyGroup:
+    """Some frequencies, ready for a gradient step: one mini-batch of a fixed partition.
+
+    Frequencies stand in *segments* of up to 64 that look at the same number of columns. A segment
+    of m frequencies of order k has k slots of m rows each, one column a slot, one after the other.
+
+    Parameters
+    ----------
+    tables : tuple of (int, Tensor, Tensor)
+        Per column: its index, the cosines above the sines of its phases, shape (2 m, n_codes),
+        and which rows its m frequencies fill.
+    segments : tuple of (int, int)
+        Order and number of frequencies of each segment.
+    cosines, sines : Tensor of shape (G, n_classes)
+        Released joint mean embedding, on the scale of amplitude 1, in the order of the segments.
+    """
+
+    tables: tuple[tuple[int, Tensor, Tensor], ...]
+    segments: tuple[tuple[int, int], ...]
+    cosines: Tensor
+    sines: Tensor
+
+    @property
+    def size(self) -> int:
+        """Number of frequencies G."""
+        return len(self.cosines)
+
+
+def frequency_groups(
+    subsets: Sequence[Sequence[int]],
+    phases: Sequence[Sequence[NDArray[np.uint16]]],
+    target: NDArray[np.float64],
+    size: int,
+    rng: np.random.Generator,
+    device: torch.device | None = None,
+) -> list[FrequencyGroup]:
+    """Split frequencies into groups of about equal size, and gather the tables of each once.
+
+    Parameters
+    ----------
+    subsets : sequence of sequences of int
+        The columns that each subset looks at.
+    phases : sequence of sequences of ndarray of uint16
+        Per subset and column, the phases of shape (n_codes, m) in 2^-16 turns.
+    target : ndarray of shape (n_classes, 2 F)
+        Released joint mean embedding on the scale of amplitude 1: all cosines, then all sines,
+        in the order of the subsets.
+    size : int
+        Frequencies a group.
+    rng : numpy Generator
+        Decides which frequencies go together.
+    device : torch.device, optional
+        Where the tables shall lie.
+
+    Returns
+    -------
+    list of FrequencyGroup
+    """
+    offsets = np.cumsum([0, *(subset[0].shape[1] for subset in phases)]).tolist()
+    blocks = [
+        (s, start, min(start + _BLOCK, offsets[s + 1] - offsets[s]))
+        for s in range(len(subsets))
+        for start in range(0, offsets[s + 1] - offsets[s], _BLOCK)
+    ]
+    n_groups = min(max(1, round(offsets[-1] / size)), len(blocks))
+    order = rng.permutation(len(blocks))
+    groups = []
+    for part in np.array_split(order, n_groups):
+        chosen = [blocks[i] for i in part]
+        groups.append(_gather(_segmented(chosen, subsets), phases, offsets, target, device))
+    return groups
+
+
+#: A segment: the columns of each subset, with the block of its frequencies.
+_Segment = list[tuple[Sequence[int], tuple[int, int, int]]]
+
+
+def _segmented(
+    blocks: Sequence[tuple[int, int, int]], subsets: Sequence[Sequence[int]]
+) -> list[_Segment]:
+    """Blocks of equal order, in lists of up to 64 frequencies."""
+    segments: list[_Segment] = []
+    filled, order = _SEGMENT, 0
+    for block in sorted(blocks, key=lambda block: len(subsets[block[0]])):
+        columns = subsets[block[0]]
+        length = block[2] - block[1]
+        if len(columns) != order or filled + length > _SEGMENT:
+            segments.append([])
+            filled, order = 0, len(columns)
+        segments[-1].append((columns, block))
+        filled += length
+    return segments
+
+
+def _gather(
+    segments: Sequence[_Segment],
+    phases: Sequence[Sequence[NDArray[np.uint16]]],
+    offsets: Sequence[int],
+    target: NDArray[np.float64],
+    device: torch.device | None,
+) -> FrequencyGroup:
+    used: dict[int, list[tuple[NDArray[np.uint16], NDArray[np.int64]]]] = {}
+    shapes, picked = [], []
+    first_row = 0
+    for segment in segments:
+        length = sum(b - a for _, (_, a, b) in segment)
+        position = first_row
+        for columns, (s, a, b) in segment:
+            for slot, column in enumerate(columns):
+                rows = position + slot * length + np.arange(b - a)
+                used.setdefault(column, []).append((phases[s][slot][:, a:b], rows))
+            picked.append(np.arange(offsets[s] + a, offsets[s] + b))
+            position += b - a
+        shapes.append((len(segment[0][0]), length))
+        first_row += len(segment[0][0]) * length
+    tables = []
+    for column, parts in sorted(used.items()):
+        angle = 2 * np.pi / 2**16 * np.concatenate([p for p, _ in parts], axis=1).T
+        table = np.concatenate([np.cos(angle), np.sin(angle)]).astype(np.float32)
+        filled = np.concatenate([rows for _, rows in parts])
+        tables.append(
+            (column, torch.from_numpy(table).to(device), torch.from_numpy(filled).to(device))
+        )
+    frequencies = np.concatenate(picked)
+    waves = target[:, frequencies], target[:, frequencies + target.shape[1] // 2]
+    cosines, sines = (torch.as_tensor(w.T, dtype=torch.float32, device=device) for w in waves)
+    return FrequencyGroup(tuple(tables), tuple(shapes), cosines, sines)
+
+
+def interaction_loss(
+    group: FrequencyGroup,
+    atoms: Sequence[Tensor],
+    shares: Tensor,
+    class_weights: Tensor,
+    atom_gradients: Sequence[Tensor],
+    share_gradient: Tensor,
+) -> Tensor:
+    """Mean squared distance to the released features of a group; adds its gradient.
+
+    Parameters
+    ----------
+    group : FrequencyGroup
+        Frequencies and released features.
+    atoms : sequence of Tensor of shape (n_codes, E * K)
+        Per column, the probabilities of its codes in each component. There are E mixtures of K
+        components each, fitted side by side.
+    shares : Tensor of shape (E, n_classes, K)
+        Joint probability of class and component; each mixture sums to 1.
+    class_weights : Tensor of shape (n_classes,)
+        Weight of each class.
+    atom_gradients, share_gradient : Tensors of the shapes of ``atoms`` and ``shares``
+        The gradient of the sum over the mixtures is added to them.
+
+    Returns
+    -------
+    Tensor of shape (E,)
+        ``sum_c w_c |predicted - released|^2 / G`` of each mixture.
+    """
+    n_mixtures, n_classes, n_components = shares.shape
+    n_rows = sum(order * length for order, length in group.segments)
+    real = shares.new_empty(n_rows, n_mixtures * n_components)
+    imaginary = torch.empty_like(real)
+    for column, table, rows in group.tables:
+        expected = table @ atoms[column]
+        real.index_copy_(0, rows, expected[: len(rows)])
+        imaginary.index_copy_(0, rows, expected[len(rows) :])
+
+    # All mixtures in one product: their shares as the blocks of a block-diagonal matrix.
+    mixing = torch.block_diag(*shares)  # (E C, E K)
+    weights = (class_weights / group.size).repeat(n_mixtures)
+    squares = shares.new_zeros(n_mixtures * n_classes)
+    mixing_gradient = torch.zeros_like(mixing)
+    row = first = 0
+    for order, length in group.segments:
+        slots = [
+            (real[row + k * length :][:length], imaginary[row + k * length :][:length])
+            for k in range(order)
+        ]
+        products = _products(slots)
+        gradients = []
+        for wave, released in zip(products[-1], (group.cosines, group.sines), strict=True):
+            residual = wave @ mixing.mT
+            residual -= released[first : first + length].repeat(1, n_mixtures)
+            weighted = residual * weights
+            squares += (residual * weighted).sum(dim=0)
+            mixing_gradient.addmm_(weighted.mT, wave, alpha=2)
+            gradients.append((weighted @ mixing).mul_(2))
+        _product_gradients(slots, products, gradients[0], gradients[1])
+        row += order * length
+        first += length
+    for column, table, rows in group.tables:
+        atom_gradients[column].addmm_(table.mT, torch.cat([real[rows], imaginary[rows]]))
+    blocks = mixing_gradient.view(n_mixtures, n_classes, n_mixtures, n_components)
+    share_gradient += torch.diagonal(blocks, dim1=0, dim2=2).movedim(-1, 0)
+    return squares.view(n_mixtures, n_classes).sum(dim=1)
+
+
+_Wave = tuple[Tensor, Tensor]
+
+
+def _products(slots: Sequence[_Wave]) -> list[_Wave]:
+    """Running complex products over the slots, real and imaginary parts."""
+    products = [slots[0]]
+    for re, im in slots[1:]:
+        a, b = products[-1]
+        products.append(
+            ((a * re).addcmul_(b, im, value=-1), (a * im).addcmul_(b, re)),
+        )
+    return products
+
+
+def _product_gradients(
+    slots: Sequence[_Wave], products: Sequence[_Wave], g_re: Tensor, g_im: Tensor
+) -> None:
+    """Gradients of the slots from those of the product; they overwrite the slots."""
+    for level in range(len(slots) - 1, 0, -1):
+        re, im = slots[level]
+        a, b = products[level - 1]
+        below = (g_re * re).addcmul_(g_im, im), (g_im * re).addcmul_(g_re, im, value=-1)
+        torch.mul(g_re, a, out=re).addcmul_(g_im, b)
+        torch.mul(g_im, a, out=im).addcmul_(g_re, b, value=-1)
+        g_re, g_im = below
+    slots[0][0].copy_(g_re)
+    slots[0][1].copy_(g_im)
+
+
+def one_way_loss(
+    atoms: Tensor,
+    released: Tensor,
+    shares: Tensor,
+    weights: Tensor,
+    atom_gradient: Tensor,
+    share_gradient: Tensor,
+) -> Tensor:
+    """Weighted squared distance to the released one-way tables; adds its gradient.
+
+    Parameters
+    ----------
+    atoms : Tensor of shape (N, E * K)
+        Probabilities of all columns' codes, stacked.
+    released : Tensor of shape (n_classes, N)
+        Released joint shares of code and class.
+    shares : Tensor of shape (E, n_classes, K)
+        Joint probability of class and component.
+    weights : Tensor of shape (n_classes,)
+        Weight of each class.
+    atom_gradient, share_gradient : Tensors of the shapes of ``atoms`` and ``shares``
+        The gradient of the sum over the mixtures is added to them.
+
+    Returns
+    -------
+    Tensor of shape (E,)
+        The loss of each mixture.
+    """
+    n_mixtures, n_classes, n_components = shares.shape
+    mixing = torch.block_diag(*shares)  # (E C, E K)
+    residual = atoms @ mixing.mT - released.mT.repeat(1, n_mixtures)
+    weighted = residual * weights.repeat(n_mixtures)
+    atom_gradient.addmm_(weighted, mixing, alpha=2)
+    blocks = (weighted.mT @ atoms).view(n_mixtures, n_classes, n_mixtures, n_components)
+    share_gradient.add_(torch.diagonal(blocks, dim1=0, dim2=2).movedim(-1, 0), alpha=2)
+    return (weighted * residual).sum(dim=0).view(n_mixtures, n_classes).sum(dim=1)
