@@ -13,6 +13,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import index
 
 import numpy as np
@@ -142,9 +143,7 @@ class CodeFourier:
         A table entry is at most 2^26, so every partial sum of the product of histogram and table
         is an integer of at most 2^52: exact in float64, in any order, on any number of threads.
         """
-        table = trig_table(self.amplitude(spec.signed_bound)).T.astype(np.float64, order="C")
-        # A pair of cosine and sine is looked up as one number; nothing is computed with it.
-        pairs = table.view(np.complex128)[:, 0]
+        pairs = _pairs(self.amplitude(spec.signed_bound))
 
         def subset_sums(s: int) -> npt.NDArray[np.float64]:
             sizes = [self.n_codes[c] for c in self.subsets[s]]
@@ -168,6 +167,15 @@ def _frozen_tables(tables: Sequence[_Phases]) -> tuple[_Phases, ...]:
         copy.setflags(write=False)
         copies.append(copy)
     return tuple(copies)
+
+
+@lru_cache(maxsize=2)
+def _pairs(amplitude: int) -> npt.NDArray[np.complex128]:
+    """Cosine and sine of each phase, looked up as one number; nothing is computed with it."""
+    table = trig_table(amplitude).T.astype(np.float64, order="C")
+    pairs: npt.NDArray[np.complex128] = table.view(np.complex128)[:, 0]
+    pairs.setflags(write=False)
+    return pairs
 
 
 def _joint_histogram(

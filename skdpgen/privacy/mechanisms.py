@@ -134,7 +134,7 @@ class MeanEmbeddingMechanism:
 
     def release(
         self,
-        batches: Iterable[RowBatch] | Iterable[CodeBatch],
+        batches: Iterable[RowBatch | CodeBatch],
         ledger: PrivacyLedger,
         *,
         public: Mapping[str, Any] | None = None,
@@ -206,7 +206,7 @@ class MeanEmbeddingMechanism:
         )
 
     def _accumulate(
-        self, batches: Iterable[RowBatch] | Iterable[CodeBatch]
+        self, batches: Iterable[RowBatch | CodeBatch]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], int]:
         """Exact sums (C, D), weighted counts (C,) and the number of rows."""
         spec = self.spec

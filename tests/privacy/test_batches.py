@@ -118,7 +118,7 @@ def test_no_rows():
     assert counts.tolist() == [0, 0]
 
 
-def test_codes_are_copied_before_they_are_checked(monkeypatch):
+def test_codes_overwritten_meanwhile_are_not_counted(monkeypatch):
     # A caller who fills the next batch into the same memory meanwhile breaks no bound.
     codes, labels = rows_of(50, wild=False)
     expected = [a.tolist() for a in code_sums(CodeBatch(codes, labels), SPEC, FEATURES)]

@@ -341,8 +341,8 @@ def test_the_free_count_weight_is_the_largest_that_is_free():
 
 
 def double_the_table(monkeypatch):
-    table = codes_module.trig_table
-    monkeypatch.setattr(codes_module, "trig_table", lambda amplitude: 2 * table(amplitude))
+    pairs = codes_module._pairs
+    monkeypatch.setattr(codes_module, "_pairs", lambda amplitude: 2 * pairs(amplitude))
 
 
 def forget_the_share(monkeypatch):
