@@ -70,8 +70,7 @@ def _atoms(encoder: ScaledEncoder, n_bins: int) -> tuple[list[float], list[float
     if isinstance(encoder, RealEncoder):
         return _real_atoms(encoder, n_bins)
     # Whole numbers, times and ranks: offsets 0 .. span, of which a narrow dtype may hold fewer.
-    span: int = encoder.span
-    least, most = getattr(encoder, "_allowed", (0, span))
+    span, (least, most) = encoder.span, encoder.allowed
     log = isinstance(encoder, WholeEncoder) and encoder.column.scale == "log1p"
     if most - least < n_bins:
         starts = np.arange(least, most + 1)
@@ -96,7 +95,7 @@ def _atoms(encoder: ScaledEncoder, n_bins: int) -> tuple[list[float], list[float
 
 
 def _real_atoms(encoder: RealEncoder, n_bins: int) -> tuple[list[float], list[float], list[int]]:
-    low, high = encoder._allowed
+    low, high = encoder.allowed
     log = encoder.column.scale == "log1p"
     bounds = encoder.lower, encoder.upper
 
@@ -135,6 +134,6 @@ def _hybrid(low: float, high: float, zero: float, unit: float, n_bins: int) -> n
     half = max(1, n_bins // 2)
     even = np.linspace(low, high, half + 1)
     ends = [math.copysign(math.log1p(abs(x - zero) / unit), x - zero) for x in (low, high)]
-    logs = np.linspace(*ends, n_bins - half + 1)
+    logs = np.linspace(ends[0], ends[1], n_bins - half + 1)
     signed = zero + np.sign(logs) * unit * np.expm1(np.abs(logs))
     return np.unique(np.clip(np.concatenate([even, signed]), low, high))

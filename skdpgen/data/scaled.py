@@ -51,6 +51,10 @@ class ScaledEncoder(ColumnEncoder):
     """Whether only one value is possible."""
     middle: float
     """Encoding of the middle of the bounds."""
+    span: int = 0
+    """Number of steps from the smallest value to the largest; 0 where values are continuous."""
+    allowed: tuple[Any, Any]
+    """Least and most that the dtype can hold: in steps, or as values where they are continuous."""
 
     def __init__(self, column: Column, dtype: ColumnDtype, name: Hashable) -> None:
         super().__init__(column, dtype, name)
@@ -203,7 +207,7 @@ class WholeEncoder(NumberEncoder):
                 f"column {self.name!r}: no whole number within the declared bounds fits the "
                 f"dtype {self.dtype.label}."
             )
-        self._allowed = (least, most)
+        self.allowed = (least, most)
         self._log = self.column.scale == "log1p"
         self.is_constant = self.span == 0
         self.middle = float(self._scale(np.array([self.span // 2]))[0])
@@ -224,7 +228,7 @@ class WholeEncoder(NumberEncoder):
         if self.is_constant:
             offsets = np.zeros(z.shape, dtype=np.uint64)
         else:
-            offsets = np.clip(unit_to_offsets(z, self.span, self._log), *self._allowed)
+            offsets = np.clip(unit_to_offsets(z, self.span, self._log), *self.allowed)
         values = offsets + np.uint64(self.lower % 2**64)  # modulo 2**64
         signed = self.lower < 0 or self.upper < 2**63
         return values.view(np.int64) if signed else values
@@ -241,8 +245,8 @@ class RealEncoder(NumberEncoder):
         middle = np.array([self.lower + (self.upper - self.lower) / 2])
         self.middle = 0.0 if self.is_constant else float(self._to_unit(middle)[0])
         limits = self.dtype.limits if self.dtype.family == "float" else (-math.inf, math.inf)
-        self._allowed = (max(self.lower, limits[0]), min(self.upper, limits[1]))
-        if self._allowed[0] > self._allowed[1]:
+        self.allowed = (max(self.lower, limits[0]), min(self.upper, limits[1]))
+        if self.allowed[0] > self.allowed[1]:
             raise InputError(
                 f"column {self.name!r}: the bounds are beyond the dtype {self.dtype.label}."
             )
@@ -266,7 +270,7 @@ class RealEncoder(NumberEncoder):
     def _to_values(self, z: np.ndarray) -> np.ndarray:
         if self.is_constant:
             return np.full(z.shape, self.lower)
-        return np.clip(unit_to_reals(z, self.lower, self.upper, self._log), *self._allowed)
+        return np.clip(unit_to_reals(z, self.lower, self.upper, self._log), *self.allowed)
 
 
 class RankEncoder(ScaledEncoder):
@@ -277,6 +281,7 @@ class RankEncoder(ScaledEncoder):
     def _set_range(self) -> None:
         self._categories = CategoryEncoder(self.column, self.dtype, self.name)
         self.span = len(self._categories.values) - 1
+        self.allowed = (0, self.span)
         self.is_constant = self.span == 0
         self.middle = 0.0 if self.is_constant else (self.span // 2) / self.span
 

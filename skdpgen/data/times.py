@@ -99,11 +99,11 @@ class TimeEncoder(ScaledEncoder):
     def _set_allowed(self) -> None:
         # 64 bits of nanoseconds end in 1677 and 2262; the least integer is NaT.
         least, most = (-(2**63) + 1) * self._tick, (2**63 - 1) * self._tick
-        self._allowed = (
+        self.allowed = (
             max(0, -((self._first - least) // self._step)),
             min(self.span, (most - self._first) // self._step),
         )
-        if self._first > self._last or self._allowed[0] > self._allowed[1]:
+        if self._first > self._last or self.allowed[0] > self.allowed[1]:
             raise InputError(
                 f"column {self.name!r}: no time within the declared bounds fits the dtype "
                 f"{self.dtype.label}."
@@ -168,7 +168,7 @@ class TimeEncoder(ScaledEncoder):
         if self.is_constant:
             steps = np.zeros(len(z), dtype=np.uint64)
         else:
-            steps = np.clip(unit_to_offsets(z, self.span, log=False), *self._allowed)
+            steps = np.clip(unit_to_offsets(z, self.span, log=False), *self.allowed)
         first = np.uint64(self._first // self._tick % 2**64)
         ticks = (first + steps * np.uint64(self._step // self._tick)).view(np.int64)
         if self.dtype.family == "datetime":

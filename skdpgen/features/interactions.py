@@ -169,7 +169,7 @@ class InteractionFeatureMap:
 
     def to_public(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """JSON-ready facts and arrays from which :meth:`from_release` makes the map again."""
-        facts = {
+        facts: dict[str, Any] = {
             "kind": "interactions",
             "atoms": self.atoms.to_dict(),
             "n_bins": self.n_bins,
@@ -180,7 +180,7 @@ class InteractionFeatureMap:
             [len(s), tables[0].shape[1]]
             for s, tables in zip(self.subsets, self.phases, strict=True)
         ]
-        arrays = {
+        arrays: dict[str, npt.NDArray[Any]] = {
             "subset_shapes": np.array(lengths, dtype=np.int64),
             "subset_columns": np.array([j for s in self.subsets for j in s], dtype=np.int64),
             "phases": np.concatenate(flat),
@@ -220,7 +220,7 @@ def _check(
     block_share: float,
     max_subsets: int,
 ) -> None:
-    listed = list(orders) if isinstance(orders, Sequence) and not isinstance(orders, str) else []
+    listed: list[Any] = list(orders) if isinstance(orders, (tuple, list)) else []
     if not listed or any(not _is(Integral, o) or not 1 <= o <= 4 for o in listed):
         raise PrivacyParameterError(f"orders must be a list of numbers 1 to 4, got {orders!r}.")
     if not _is(Integral, n_frequencies) or n_frequencies < len(listed):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ __all__ = ["MixturePlan", "MixtureResult", "plan_mixture"]
 # Features with less noise than this are limited by what a mixture can express: one large mixture,
 # fitted fast. Above it, several small ones are averaged, fitted slowly.
 _SMALL_NOISE = 0.004
-_FOR_SMALL_NOISE = {"n_components": 1000, "n_mixtures": 1, "learning_rate": 0.1}
+_FOR_SMALL_NOISE: dict[str, Any] = {"n_components": 1000, "n_mixtures": 1, "learning_rate": 0.1}
 
 # Classes rarer than this get no more weight: their released features are mostly noise.
 _RAREST = 0.01
@@ -113,7 +113,7 @@ def plan_mixture(
     InputError
         If a setting is out of range or the device isn't there.
     """
-    given = {
+    given: dict[str, tuple[Any, type]] = {
         "n_components": (generator.n_components, Integral),
         "n_mixtures": (generator.n_mixtures, Integral),
         "spread": (generator.spread, Real),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 import torch
@@ -77,7 +78,7 @@ def plan_training(
     weights, training, sampling = (
         int(child.generate_state(1, np.uint64)[0]) >> 1 for child in seeds.spawn(3)
     )
-    given = {
+    given: dict[str, tuple[Any, type]] = {
         "n_steps": (n_steps, Integral),
         "batch_size": (batch_size, Integral),
         "learning_rate": (learning_rate, Real),
