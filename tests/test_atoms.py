@@ -22,23 +22,11 @@ def test_sizes():
     assert LAYOUT.n_ordered == (4, 3, 0)
 
 
-@pytest.mark.parametrize(
-    ("number", "code"),
-    [
-        (0.0, 0),
-        (0.04, 0),
-        (0.06, 1),
-        (0.499, 1),
-        (0.5, 2),
-        (0.72, 2),
-        (0.73, 3),
-        (1.0, 3),
-        (-5.0, 0),
-        (math.inf, 3),
-        (-math.inf, 0),
-        (math.nan, 2),
-    ],
-)
+INSIDE = [(0.0, 0), (0.04, 0), (0.06, 1), (0.499, 1), (0.5, 2), (0.72, 2), (0.73, 3), (1.0, 3)]
+OUTSIDE = [(-5.0, 0), (math.inf, 3), (-math.inf, 0), (math.nan, 2)]
+
+
+@pytest.mark.parametrize(("number", "code"), [*INSIDE, *OUTSIDE])
 def test_numbers_belong_to_the_nearest_atom(number, code):
     rows = np.zeros((1, 7))
     rows[0, 0] = number
