@@ -75,14 +75,29 @@ def mean_and_spread(values: Any, digits: int = 3) -> str:
     return f"{values.mean():.{digits}f} ({values.min():.{digits}f}-{values.max():.{digits}f})"
 
 
-def write_result(name: str, title: str, command: str, table: pd.DataFrame, notes: str) -> None:
-    """Write ``results/<name>.md``: title, command, table, notes, environment; and print it."""
+def markdown(table: pd.DataFrame) -> str:
+    """A table as Markdown."""
     header = " | ".join(str(c) for c in table.columns)
     rule = " | ".join("---" for _ in table.columns)
     rows = [" | ".join(str(v) for v in row) for row in table.itertuples(index=False)]
-    lines = [f"| {line} |" for line in (header, rule, *rows)]
+    return "\n".join(f"| {line} |" for line in (header, rule, *rows))
+
+
+def write_result(name: str, title: str, command: str, table: pd.DataFrame, notes: str) -> None:
+    """Write ``results/<name>.md``: title, command, table, notes, environment; and print it."""
     text = "\n".join(
-        [f"# {title}", "", f"`{command}`", "", *lines, "", notes.strip(), "", environment(), ""]
+        [
+            f"# {title}",
+            "",
+            f"`{command}`",
+            "",
+            markdown(table),
+            "",
+            notes.strip(),
+            "",
+            environment(),
+            "",
+        ]
     )
     RESULTS.mkdir(exist_ok=True)
     draft = RESULTS / f".{name}.md"

@@ -21,7 +21,7 @@ from _common import RESULTS, Stopwatch, loader, mean_and_spread, parser, write_r
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 
-from skdpgen import DPMERFSynthesizer, Schema
+from skdpgen import DPMERFSynthesizer, GaussianFeatures, Schema
 
 DELTA, N_FEATURES, N_SYNTHETIC = 1e-5, 10_000, 60_000
 RFF_SIGMA = {"mnist": 105.0, "fashion_mnist": 127.0}
@@ -75,8 +75,9 @@ def main() -> None:
                     epsilon,
                     DELTA,
                     schema=schema,
-                    n_features=N_FEATURES,
-                    bandwidth=math.sqrt(RFF_SIGMA[options.name]),
+                    features=GaussianFeatures(
+                        N_FEATURES, bandwidth=math.sqrt(RFF_SIGMA[options.name])
+                    ),
                     n_steps=1500,
                     batch_size=200,
                     learning_rate=1e-2,
