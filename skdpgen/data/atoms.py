@@ -75,12 +75,17 @@ def _atoms(encoder: ScaledEncoder, n_bins: int) -> tuple[list[float], list[float
     if most - least < n_bins:
         starts = np.arange(least, most + 1)
     else:
-        even = np.linspace(0, 1, n_bins + 1)
         if isinstance(encoder, TimeEncoder) or log:
+            ends = offsets_to_unit(np.array([least, most]), span, log)
+            even = np.linspace(ends[0], ends[1], n_bins + 1)
             edges = unit_to_offsets(even, span, log).astype(np.float64)
         else:
-            zero = min(max(-encoder.lower, 0), span) if isinstance(encoder, WholeEncoder) else 0
-            edges = _hybrid(0.0, float(span), float(zero), 1.0, n_bins)
+            zero = (
+                min(max(-encoder.lower, least), most)
+                if isinstance(encoder, WholeEncoder)
+                else least
+            )
+            edges = _hybrid(float(least), float(most), float(zero), 1.0, n_bins)
             # An edge between two whole numbers belongs to the one above.
             edges = np.ceil(edges - 0.5)
         starts = np.unique(np.clip(edges, least, most)).astype(np.int64)

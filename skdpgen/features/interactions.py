@@ -67,6 +67,8 @@ class InteractionFeatureMap:
     def __post_init__(self) -> None:
         fourier = CodeFourier(self.atoms.n_codes, self.subsets, self.phases)
         object.__setattr__(self, "fourier", fourier)
+        # The copies: what travels with a release is what made it.
+        object.__setattr__(self, "phases", fourier.phases)
 
     @classmethod
     def draw(
@@ -256,7 +258,8 @@ def _choose_subsets(
     """
     bits = np.log2(np.array(n_codes, dtype=np.float64))
     n_columns = len(n_codes)
-    if math.comb(n_columns, order) <= _LISTED:
+    # Drawn one by one, the last of them would be awaited forever: most must be a small part.
+    if math.comb(n_columns, order) <= max(_LISTED, 4 * most):
         listed = list(itertools.combinations(range(n_columns), order))
     else:
         share = bits / bits.sum()

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from skdpgen.exceptions import PrivacyParameterError
 from skdpgen.privacy.lattice import trig_table
+from skdpgen.privacy.release import frozen
 from skdpgen.privacy.spec import EmbeddingSpec
 
 __all__ = ["CodeFourier"]
@@ -163,9 +164,7 @@ def _frozen_tables(tables: Sequence[_Phases]) -> tuple[_Phases, ...]:
     for table in tables:
         if type(table) is not np.ndarray or table.dtype != np.uint16 or table.ndim != 2:
             raise ValueError("phases must be plain matrices of uint16.")
-        copy = table.copy()
-        copy.setflags(write=False)
-        copies.append(copy)
+        copies.append(frozen(table))
     return tuple(copies)
 
 

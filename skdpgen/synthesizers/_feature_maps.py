@@ -58,7 +58,8 @@ def code_features(features: FeatureMap) -> CodeFourier | None:
 
 def feature_map_of(release: Release) -> FeatureMap:
     """The feature map that a release was made with."""
-    kind = release.public["feature_map"].get("kind")
+    # Releases from before there were two kinds name none.
+    kind = release.public["feature_map"].get("kind", "gaussian")
     if kind == "gaussian":
         return MixedFeatureMap.from_release(release)
     if kind == "interactions":

@@ -224,7 +224,7 @@ def test_keep_of_a_code_batch(keep):
 def test_overflowing_squares_do_not_pass_the_norm_check(n_signed):
     spec = EmbeddingSpec(n_signed, (), 1, 1.0)
     one = 2**spec.lattice_bits
-    rows = np.zeros((9, n_signed), dtype=np.int64)
+    rows = np.zeros((10, n_signed), dtype=np.int64)
     rows[0] = 2**32  # its squares are 2^64: they wrap to 0
     rows[1] = INT64.min  # so do these
     rows[2] = INT64.max
@@ -235,7 +235,8 @@ def test_overflowing_squares_do_not_pass_the_norm_check(n_signed):
     rows[6] = math.isqrt(one**2 // n_signed)
     rows[7, -1] = 2**31 + 2**16
     rows[8, 0] = one + 1
-    valid = [False, False, False, n_signed == 1, True, False, True, False, False]
+    rows[9] = -4 * one  # 1,024 of these squares wrap to 0 as well
+    valid = [False, False, False, n_signed == 1, True, False, True, False, False, False]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert within_norm(rows, spec).tolist() == valid
