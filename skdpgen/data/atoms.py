@@ -100,7 +100,7 @@ def _atoms(encoder: ScaledEncoder, n_bins: int) -> tuple[list[float], list[float
 
 
 def _real_atoms(encoder: RealEncoder, n_bins: int) -> tuple[list[float], list[float], list[int]]:
-    low, high = encoder.allowed
+    low, high = map(float, encoder.allowed)
     log = encoder.column.scale == "log1p"
     bounds = encoder.lower, encoder.upper
 
@@ -108,10 +108,13 @@ def _real_atoms(encoder: RealEncoder, n_bins: int) -> tuple[list[float], list[fl
         return reals_to_unit(values, *bounds, log)
 
     if log:
-        edges = unit_to_reals(np.linspace(0, 1, n_bins + 1), *bounds, log)
+        ends = scaled(np.array([low, high]))
+        edges = unit_to_reals(np.linspace(ends[0], ends[1], n_bins + 1), *bounds, log)
     else:
-        zero = min(max(0.0, bounds[0]), bounds[1])
-        edges = _hybrid(*bounds, zero, (bounds[1] - bounds[0]) * _FINEST, n_bins)
+        zero = min(max(0.0, low), high)
+        # Bounds may be so close that this fraction of them is no float.
+        unit = max((high - low) * _FINEST, math.ulp(0.0))
+        edges = _hybrid(low, high, zero, unit, n_bins)
     points = np.unique(scaled(np.array([low, *([0.0] if low < 0 < high else []), high])))
     inner = np.setdiff1d(scaled(np.clip(edges, low, high)), points)
     # Intervals between neighboring edges, without the points, which are atoms of their own.

@@ -39,7 +39,8 @@ class MixtureGenerator(BaseEstimator):
     Notes
     -----
     Noise is small where its standard deviation is below 0.004 on a feature of amplitude 1: at
-    epsilon = 1 and 10,000 frequencies that takes about 100,000 rows. There the fit is limited by
+    epsilon = 1 and 10,000 frequencies that takes about 100,000 rows under add-remove, and twice as
+    many under replace-one. There the fit is limited by
     what a mixture can express, not by noise that averaging would calm.
 
     Examples

@@ -4,7 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skdpgen.data import Boolean, Categorical, Datetime, Numeric, Ordinal
+from skdpgen.data import (
+    Boolean,
+    Categorical,
+    Datetime,
+    Numeric,
+    Ordinal,
+    Schema,
+    TabularPreprocessor,
+)
 from skdpgen.data.atoms import atom_layout
 from skdpgen.data.encoders import make_encoder
 
@@ -129,3 +137,50 @@ def test_positions_count_all_encoders_and_constants_have_no_atoms():
     assert layout.columns[-1].position == layout.width - 3
     assert layout.columns[-1].group == (layout.width - 2, layout.width)
     assert len(layout.columns) == 2
+
+
+@pytest.mark.parametrize(
+    ("bounds", "kind", "dtype", "least"),
+    [
+        ((0, 99_999), "int", "uint8", 80),
+        ((-1000, 1000), "int", "uint8", 80),
+        ((0, 2**40), "int", "uint8", 80),
+        ((-(2**31), 2**31 - 1), "int", "int8", 80),
+        ((0, 1e12), "float", "float16", 120),
+        ((-1e12, 1e12), "float", "float16", 120),
+    ],
+)
+def test_the_grid_covers_what_a_narrow_dtype_can_hold(bounds, kind, dtype, least):
+    encoder = encoder_of(Numeric(bounds, kind), dtype)
+    assert least <= atom_layout([encoder], 128).n_codes[0] <= 132
+    assert atom_layout([encoder], 4).n_codes[0] >= 3
+
+
+def test_bounds_as_close_as_floats_can_be():
+    encoder = encoder_of(Numeric((0, 5e-324)), "float64")
+    assert atom_layout([encoder], 8).n_codes[0] >= 2
+    assert codes_of(encoder, pd.Series([0.0, 5e-324]), 8)[0] == 0
+
+
+@pytest.mark.parametrize("name", ["acs_national2019", "adult", "cervical", "compas", "nist_taxi"])
+def test_real_tables_keep_what_has_an_atom_of_its_own(shared_data, name):
+    frame, entries = shared_data.load(name)
+    frame = frame.iloc[:: max(len(frame) // 2000, 1)].reset_index(drop=True)
+    schema = Schema.from_dict(entries)
+    undeclared = [n for n, column in schema.columns.items() if column.undeclared]
+    schema, frame = schema.drop(undeclared), frame.drop(columns=undeclared)
+    preprocessor = TabularPreprocessor.from_schema(schema).fit(frame)
+    layout = atom_layout(preprocessor.encoders_.values(), 128)
+    codes = layout.encode(preprocessor.transform(frame))
+    rows = layout.decode(codes, np.random.default_rng(0).random(codes.shape))
+    assert np.array_equal(layout.encode(rows), codes)
+    back = preprocessor.inverse_transform(rows)
+    kept = 0
+    for column, encoder in preprocessor.encoders_.items():
+        alone = atom_layout([encoder], 128).columns
+        if alone and all(steps == 1 for steps in alone[0].steps):
+            pd.testing.assert_series_equal(back[column], frame[column])
+            kept += 1
+        elif alone:
+            assert back[column].isna().equals(frame[column].isna())
+    assert kept >= 10
