@@ -190,9 +190,7 @@ def fit_mixture(target: MixtureTarget, settings: MixtureSettings) -> FittedMixtu
         one_way = torch.as_tensor(target.one_way, dtype=torch.float32, device=device)
     weights = torch.as_tensor(target.class_weights, dtype=torch.float32, device=device)
     one_way_weights = weights * target.one_way_weight
-    optimizer = torch.optim.Adam(
-        model.parameters, lr=settings.learning_rate, betas=(0.9, 0.99), eps=1e-12, fused=True
-    )
+    optimizer = Adam(model.parameters)
     order = np.random.default_rng(settings.seed)
     n_groups = len(target.groups)
     stop_at = settings.floor_ratio * target.noise_floor
@@ -228,9 +226,7 @@ def fit_mixture(target: MixtureTarget, settings: MixtureSettings) -> FittedMixtu
                 break
             model.backward(atoms, shares, gradient, share_gradient)
             rate = (1 + math.cos(math.pi * step / settings.n_steps)) / 2
-            for parameters in optimizer.param_groups:
-                parameters["lr"] = settings.learning_rate * rate
-            optimizer.step()
+            optimizer.step(settings.learning_rate * rate)
         atoms, shares = model.forward()
     return FittedMixture(
         probabilities=tuple(column.T.cpu().numpy().copy() for column in model.split(atoms)),
@@ -238,6 +234,39 @@ def fit_mixture(target: MixtureTarget, settings: MixtureSettings) -> FittedMixtu
         loss_curve=np.array(losses, dtype=np.float64),
         status=status,
     )
+
+
+class Adam:
+    """Adam (Kingma and Ba, arXiv 1412.6980) with betas 0.9 and 0.99, on tensors with a ``grad``.
+
+    The same as :class:`torch.optim.Adam`, whose first use imports torch's compiler: two seconds,
+    a quarter of a fit.
+
+    Parameters
+    ----------
+    parameters : sequence of Tensor
+        Changed in place.
+    """
+
+    def __init__(self, parameters: Sequence[Tensor]) -> None:
+        self.parameters = parameters
+        self.means = [torch.zeros_like(p) for p in parameters]
+        self.squares = [torch.zeros_like(p) for p in parameters]
+        self.n_steps = 0
+
+    def step(self, learning_rate: float) -> None:
+        """Move against the gradients."""
+        beta, gamma = 0.9, 0.99
+        self.n_steps += 1
+        rate = learning_rate / (1 - beta**self.n_steps)
+        correction = 1 / math.sqrt(1 - gamma**self.n_steps)
+        for value, mean, square in zip(self.parameters, self.means, self.squares, strict=True):
+            gradient = value.grad
+            assert gradient is not None
+            mean.lerp_(gradient, 1 - beta)
+            square.mul_(gamma).addcmul_(gradient, gradient, value=1 - gamma)
+            # Gradients of unlikely atoms are tiny: so is what keeps the denominator from 0.
+            value.addcdiv_(mean, square.sqrt().mul_(correction).add_(1e-12), value=-rate)
 
 
 class _Logits:

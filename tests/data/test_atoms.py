@@ -41,7 +41,13 @@ COLUMNS = {
     "tiny": (Numeric((0, 1e-300)), "float64"),
     "log float": (Numeric((0, 1e6), scale="log1p"), "float64"),
     "nullable": (Numeric((0, 10), missing=True), "float64"),
+    "int8": (Numeric((-1000, 1000), "int"), "int8"),
+    "log far": (Numeric((1000, 1_000_000), "int", scale="log1p"), "int64"),
+    "nullable int": (Numeric((0, 5_000), "int", missing=True), "Int64"),
+    "lopsided": (Numeric((-1e-9, 1e9)), "float64"),
     "time": (Datetime(("2000-01-01", "2030-01-01")), "datetime64[us]"),
+    "nullable time": (Datetime(("1700-01-01", "2200-01-01"), missing=True), "datetime64[ns]"),
+    "rank": (Ordinal(["low", "middle", "high"], missing=True), "object", "scale"),
     "flag": (Boolean(), "bool"),
     "word": (Categorical(["a", "b", "c"], missing=True), "object"),
 }
@@ -56,7 +62,9 @@ def test_codes_survive_decoding_and_encoding_the_cells(kind, n_bins):
     codes = np.repeat(np.arange(n_codes), 50)
     uniforms = np.random.default_rng(0).random(len(codes))
     uniforms[::50], uniforms[1::50] = 0, np.nextafter(1, 0)
-    cells = encoder.decode(layout.decode(codes[:, None], uniforms[:, None]))
+    rows = layout.decode(codes[:, None], uniforms[:, None])
+    assert np.array_equal(layout.encode(rows)[:, 0], codes)
+    cells = encoder.decode(rows)
     found = layout.encode(encoder.encode(cells))[:, 0]
     if encoder.numeric and encoder.dtype.family == "float":
         # The ends of an interval are a rounding error away from a neighboring point.

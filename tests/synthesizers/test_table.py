@@ -64,6 +64,18 @@ def test_number_as_target_is_one_more_feature():
     assert codec.decode(rows, labels)[1].tolist() == [0.0, 5.0, 10.0]
 
 
+def test_atoms_cover_the_features_and_a_number_as_target():
+    X, y = DF[["u"]], DF["a"]
+    schema = Schema({"a": Numeric((0, 10), "int"), "u": Categorical(["p", "q"])}, target="a")
+    codec = TableCodec.build(X, y, schema)
+    atoms = codec.atoms(16)
+    assert (atoms.n_codes, atoms.n_ordered, atoms.width) == ((2, 11), (0, 11), codec.layout.width)
+    rows, _ = encoded(codec, X, y)
+    assert atoms.encode(rows).tolist() == [[0, 0], [1, 5], [0, 10]]
+    # A labeled target has no atoms: it is the class.
+    assert TableCodec.build(DF, None, SCHEMA).atoms(16).width == 3
+
+
 def test_chunks_of_table_and_target_stay_together(monkeypatch):
     monkeypatch.setattr("skdpgen.synthesizers._table._CHUNK_CELLS", 6)
     codec = TableCodec.build(DF, None, SCHEMA)

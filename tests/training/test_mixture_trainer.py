@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+import torch
 
 from skdpgen.exceptions import InputError
 from skdpgen.training.mixture_objective import frequency_groups
 from skdpgen.training.mixture_trainer import (
+    Adam,
     MixtureSettings,
     MixtureTarget,
     coarse_basis,
@@ -134,6 +136,23 @@ def test_a_fit_that_diverges_says_so():
     assert found.status == "diverged"
     assert np.isfinite(found.loss_curve).all()
     assert np.isfinite(found.shares).all()
+
+
+def test_adam_is_the_one_of_torch():
+    rng = torch.Generator().manual_seed(0)
+    ours = [torch.randn(3, 2, generator=rng), torch.randn(4, generator=rng)]
+    theirs = [p.clone().requires_grad_() for p in ours]
+    optimizer = torch.optim.Adam(theirs, betas=(0.9, 0.99), eps=1e-12)
+    adam = Adam(ours)
+    for rate in (0.1, 0.05, 0.2):
+        for p, q in zip(ours, theirs, strict=True):
+            p.grad = 1e-4 * torch.randn(p.shape, generator=rng)
+            q.grad = p.grad.clone()
+        optimizer.param_groups[0]["lr"] = rate
+        optimizer.step()
+        adam.step(rate)
+    for p, q in zip(ours, theirs, strict=True):
+        assert torch.allclose(p, q.detach(), rtol=1e-5)
 
 
 def test_coarse_bases_are_piecewise_linear():
