@@ -89,7 +89,8 @@ def _atoms(encoder: ScaledEncoder, n_bins: int) -> tuple[list[float], list[float
             # An edge between two whole numbers belongs to the one above.
             edges = np.ceil(edges - 0.5)
         starts = np.unique(np.clip(edges, least, most)).astype(np.int64)
-        starts = np.unique(np.append(starts[starts < most], least))
+        # A sentinel such as 999 is often the upper bound: both ends are atoms of their own.
+        starts = np.unique(np.append(starts, [least, least + 1, most]))
     ends = np.append(starts[1:] - 1, most)
     lower = offsets_to_unit(starts, span, log)
     upper = offsets_to_unit(ends, span, log)

@@ -41,7 +41,8 @@ class MixtureGenerator(BaseEstimator):
     Noise is small where its standard deviation is below 0.004 on a feature of amplitude 1: at
     epsilon = 1 and 10,000 frequencies that takes about 100,000 rows under add-remove, and twice as
     many under replace-one. There the fit is limited by
-    what a mixture can express, not by noise that averaging would calm.
+    what a mixture can express, not by noise that averaging would calm. The learning rate and the
+    number of steps then differ too, unless they are given.
 
     Examples
     --------
@@ -142,7 +143,8 @@ class ProductMixture:
         rank = np.arange(len(labels)) - starts[sorted_stratum]
         codes = np.empty((len(labels), len(self.probabilities)), dtype=np.int64)
         for column, probabilities in enumerate(self.probabilities):
-            shuffled = np.lexsort((rng.random(len(labels)), sorted_stratum))
+            # Below 1 even when rounded: a row never leaves its stratum.
+            shuffled = np.argsort(sorted_stratum + (1 - 2**-20) * rng.random(len(labels)))
             uniforms = np.empty(len(labels))
             uniforms[shuffled] = (rank + rng.random(len(labels))) / counts[sorted_stratum]
             codes[by_stratum, column] = _inverse_cdf(probabilities, component[by_stratum], uniforms)

@@ -22,7 +22,12 @@ __all__ = ["MixturePlan", "MixtureResult", "plan_mixture"]
 # Features with less noise than this are limited by what a mixture can express: one large mixture,
 # fitted fast. Above it, several small ones are averaged, fitted slowly.
 _SMALL_NOISE = 0.004
-_FOR_SMALL_NOISE: dict[str, Any] = {"n_components": 1000, "n_mixtures": 1, "learning_rate": 0.1}
+_FOR_SMALL_NOISE: dict[str, Any] = {
+    "n_components": 1000,
+    "n_mixtures": 1,
+    "learning_rate": 0.1,
+    "n_steps": 1200,
+}
 
 # Classes rarer than this get no more weight: their released features are mostly noise.
 _RAREST = 0.01
