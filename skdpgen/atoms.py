@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["AtomColumn", "AtomLayout"]
+__all__ = ["AtomColumn", "AtomLayout", "largest"]
 
 
 @dataclass(frozen=True)
@@ -88,12 +88,12 @@ class AtomColumn:
         """Code of each encoded row, shape (n,)."""
         if self.position is None:
             assert self.group is not None
-            return _largest(rows[:, self.group[0] : self.group[1]])
+            return largest(rows[:, self.group[0] : self.group[1]])
         number = rows[:, self.position]
         number = np.where(np.isnan(number), 0.5, number)
         codes = np.searchsorted(self._cuts, number, side="right").astype(np.int64)
         if self.group is not None:
-            missing = _largest(rows[:, self.group[0] : self.group[1]]) == 1
+            missing = largest(rows[:, self.group[0] : self.group[1]]) == 1
             codes[missing] = len(self.lower)
         return codes
 
@@ -231,9 +231,25 @@ class AtomLayout:
         return cls(tuple(columns), int(d["width"]))
 
 
-def _largest(group: npt.NDArray[np.floating]) -> npt.NDArray[np.int64]:
-    """Position of the largest entry of each row; NaN is never the largest."""
+def largest(features: npt.NDArray[np.floating]) -> npt.NDArray[np.int64]:
+    """Position of the largest entry of each row; NaN is never the largest.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n, width)
+        Any real numbers.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        The first one where several are equal.
+
+    Examples
+    --------
+    >>> largest(np.array([[0.2, 0.7], [np.nan, -3.0], [np.nan, np.nan]]))
+    array([1, 1, 0])
+    """
     found: npt.NDArray[np.int64] = np.argmax(
-        np.where(np.isnan(group), -np.inf, group), axis=1
+        np.where(np.isnan(features), -np.inf, features), axis=1
     ).astype(np.int64)
     return found

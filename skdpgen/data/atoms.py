@@ -59,7 +59,8 @@ def atom_layout(encoders: Iterable[ColumnEncoder], n_bins: int) -> AtomLayout:
         if isinstance(encoder, ScaledEncoder) and not encoder.is_constant:
             lower, upper, steps = _atoms(encoder, n_bins)
             column = AtomColumn(width, group, tuple(lower), tuple(upper), tuple(steps))
-            columns += [column] * (column.n_codes > 1)
+            if column.n_codes > 1:
+                columns.append(column)
         elif group is not None:
             columns.append(AtomColumn(None, group))
         width += encoder.width

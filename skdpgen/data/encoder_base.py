@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..atoms import largest
 from ..exceptions import InputError
 from .columns import Column
 from .dtypes import ColumnDtype, backend_of, describe_dtype
@@ -153,24 +154,3 @@ def one_hot(codes: np.ndarray, width: int) -> np.ndarray:
     result = np.zeros((len(codes), width))
     result[np.arange(len(codes)), codes] = 1.0
     return result
-
-
-def largest(features: np.ndarray) -> np.ndarray:
-    """Position of the largest entry of each row; NaN is never the largest.
-
-    Parameters
-    ----------
-    features : ndarray of shape (n, width)
-        Any real numbers.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-        The first one where several are equal.
-
-    Examples
-    --------
-    >>> largest(np.array([[0.2, 0.7], [np.nan, -3.0], [np.nan, np.nan]]))
-    array([1, 1, 0])
-    """
-    return np.argmax(np.where(np.isnan(features), -np.inf, features), axis=1)

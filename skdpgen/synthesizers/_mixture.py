@@ -12,7 +12,7 @@ import numpy.typing as npt
 from skdpgen.features.interactions import InteractionFeatureMap
 from skdpgen.generators.mixture import MixtureGenerator, ProductMixture
 from skdpgen.privacy.release import Release
-from skdpgen.synthesizers._parameters import check_number
+from skdpgen.synthesizers._parameters import given_numbers
 from skdpgen.training.mixture_objective import frequency_groups
 from skdpgen.training.mixture_trainer import MixtureSettings, MixtureTarget, fit_mixture
 from skdpgen.training.trainer import resolve_device
@@ -118,18 +118,17 @@ def plan_mixture(
     InputError
         If a setting is out of range or the device isn't there.
     """
-    given: dict[str, tuple[Any, type]] = {
-        "n_components": (generator.n_components, Integral),
-        "n_mixtures": (generator.n_mixtures, Integral),
-        "spread": (generator.spread, Real),
-        "floor_ratio": (generator.floor_ratio, Real),
-        "n_steps": (n_steps, Integral),
-        "batch_size": (batch_size, Integral),
-        "learning_rate": (learning_rate, Real),
-    }
-    chosen = {name: value for name, (value, _) in given.items() if value is not None}
-    for name, value in chosen.items():
-        check_number(name, value, given[name][1])
+    chosen = given_numbers(
+        {
+            "n_components": (generator.n_components, Integral),
+            "n_mixtures": (generator.n_mixtures, Integral),
+            "spread": (generator.spread, Real),
+            "floor_ratio": (generator.floor_ratio, Real),
+            "n_steps": (n_steps, Integral),
+            "batch_size": (batch_size, Integral),
+            "learning_rate": (learning_rate, Real),
+        }
+    )
     fit, sampling = (int(child.generate_state(1, np.uint64)[0]) >> 1 for child in seeds.spawn(2))
     if "n_components" in chosen and "n_mixtures" not in chosen:
         chosen["n_mixtures"] = min(MixtureSettings.n_mixtures, max(1, chosen["n_components"]))

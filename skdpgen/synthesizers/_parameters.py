@@ -23,6 +23,7 @@ __all__ = [
     "as_schema",
     "check_number",
     "checked_ledger",
+    "given_numbers",
     "seed_sequence",
     "unit_codes",
     "unit_column",
@@ -64,6 +65,14 @@ def check_number(name: str, value: object, kind: type) -> None:
     if isinstance(value, bool) or not isinstance(value, kind):
         expected = "an integer" if kind is Integral else "a number"
         raise InputError(f"{name} must be {expected}, got {value!r}.")
+
+
+def given_numbers(values: Mapping[str, tuple[Any, type]]) -> dict[str, Any]:
+    """The parameters that aren't None, each checked to be a number of its kind."""
+    given = {name: (value, kind) for name, (value, kind) in values.items() if value is not None}
+    for name, (value, kind) in given.items():
+        check_number(name, value, kind)
+    return {name: value for name, (value, _) in given.items()}
 
 
 def checked_ledger(ledger: object) -> PrivacyLedger | None:

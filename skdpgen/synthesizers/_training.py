@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any
 
 import numpy as np
 import torch
@@ -15,7 +14,7 @@ from skdpgen.features.mixed import MixedFeatureMap
 from skdpgen.generators.base import Generator, GeneratorSpec, build_generator
 from skdpgen.layout import EncodedLayout
 from skdpgen.privacy.release import Release
-from skdpgen.synthesizers._parameters import check_number
+from skdpgen.synthesizers._parameters import given_numbers
 from skdpgen.training.trainer import TrainingResult, TrainingSettings, resolve_device, train
 
 __all__ = ["TrainingPlan", "plan_training"]
@@ -78,14 +77,13 @@ def plan_training(
     weights, training, sampling = (
         int(child.generate_state(1, np.uint64)[0]) >> 1 for child in seeds.spawn(3)
     )
-    given: dict[str, tuple[Any, type]] = {
-        "n_steps": (n_steps, Integral),
-        "batch_size": (batch_size, Integral),
-        "learning_rate": (learning_rate, Real),
-    }
-    chosen = {name: value for name, (value, _) in given.items() if value is not None}
-    for name, value in chosen.items():
-        check_number(name, value, given[name][1])
+    chosen = given_numbers(
+        {
+            "n_steps": (n_steps, Integral),
+            "batch_size": (batch_size, Integral),
+            "learning_rate": (learning_rate, Real),
+        }
+    )
     settings = TrainingSettings(**chosen, objective=objective, device=device, seed=training)
     resolve_device(device)
     built = build_generator(generator, layout, n_classes, seed=weights)

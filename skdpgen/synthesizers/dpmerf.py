@@ -319,16 +319,17 @@ class DPMERFSynthesizer(ReleaseSynthesizer):
         if facts is None or "feature_map" not in release.public:
             raise ReleaseError("the release carries no schema, so samples could not be decoded.")
         schema = Schema.from_dict(facts)
+        features = feature_map_of(release)
         synthesizer = cls(
             release.epsilon,
             release.delta,
             schema=schema,
             adjacency=release.adjacency,
             rows_per_unit=release.rows_per_unit,
-            features=_settings_of(feature_map_of(release)),
+            features=_settings_of(features),
         )
         codec = TableCodec.from_schema(schema, template)
-        if codec.n_classes != release.spec.n_classes or not fits(feature_map_of(release), codec):
+        if codec.n_classes != release.spec.n_classes or not fits(features, codec):
             raise ReleaseError(
                 "the template or the schema doesn't fit the release: columns, their order in the "
                 "schema, and which dtypes can hold missing values must be those of the fit."

@@ -219,9 +219,15 @@ def interaction_loss(
         first += length
     for column, table, rows in group.tables:
         atom_gradients[column].addmm_(table.mT, torch.cat([real[rows], imaginary[rows]]))
-    blocks = mixing_gradient.view(n_mixtures, n_classes, n_mixtures, n_components)
-    share_gradient += torch.diagonal(blocks, dim1=0, dim2=2).movedim(-1, 0)
+    share_gradient += _own_blocks(mixing_gradient, shares)
     return squares.view(n_mixtures, n_classes).sum(dim=1)
+
+
+def _own_blocks(matrix: Tensor, shares: Tensor) -> Tensor:
+    """The diagonal blocks of an (E C, E K) matrix, those of each mixture with itself."""
+    n_mixtures, n_classes, n_components = shares.shape
+    blocks = matrix.view(n_mixtures, n_classes, n_mixtures, n_components)
+    return torch.diagonal(blocks, dim1=0, dim2=2).movedim(-1, 0)
 
 
 _Wave = tuple[Tensor, Tensor]
@@ -281,11 +287,10 @@ def one_way_loss(
     Tensor of shape (E,)
         The loss of each mixture.
     """
-    n_mixtures, n_classes, n_components = shares.shape
+    n_mixtures, n_classes, _ = shares.shape
     mixing = torch.block_diag(*shares)  # (E C, E K)
     residual = atoms @ mixing.mT - released.mT.repeat(1, n_mixtures)
     weighted = residual * weights.repeat(n_mixtures)
     atom_gradient.addmm_(weighted, mixing, alpha=2)
-    blocks = (weighted.mT @ atoms).view(n_mixtures, n_classes, n_mixtures, n_components)
-    share_gradient.add_(torch.diagonal(blocks, dim1=0, dim2=2).movedim(-1, 0), alpha=2)
+    share_gradient.add_(_own_blocks(weighted.mT @ atoms, shares), alpha=2)
     return (weighted * residual).sum(dim=0).view(n_mixtures, n_classes).sum(dim=1)

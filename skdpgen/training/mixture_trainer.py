@@ -280,9 +280,9 @@ class _Logits:
         n_classes = len(target.proportions)
         width = n_mixtures * n_components
         rng = torch.Generator().manual_seed(settings.seed)
-        self.ends = np.cumsum(target.n_codes).tolist()
-        self.slices = [slice(b - n, b) for n, b in zip(target.n_codes, self.ends, strict=True)]
-        start = torch.randn(self.ends[-1], width, generator=rng) * settings.spread
+        ends = np.cumsum(target.n_codes).tolist()
+        self.slices = [slice(b - n, b) for n, b in zip(target.n_codes, ends, strict=True)]
+        start = torch.randn(ends[-1], width, generator=rng) * settings.spread
         start += torch.as_tensor(_starting_logits(target), dtype=torch.float32)[:, None]
         share = torch.randn(n_mixtures, n_classes, n_components, generator=rng) * 0.5
         share += torch.as_tensor(np.log(target.proportions), dtype=torch.float32)[:, None]
@@ -291,7 +291,7 @@ class _Logits:
         self.label = share.to(device)
         #: Per column with a coarse part: its rows, and the basis of shape (rows, knots).
         self.bases: list[tuple[slice, Tensor]] = []
-        self.scale = torch.ones(self.ends[-1], 1, device=device)
+        self.scale = torch.ones(ends[-1], 1, device=device)
         for rows, ordered in zip(self.slices, target.n_ordered, strict=True):
             if ordered >= _FEWEST_ORDERED:
                 part = slice(rows.start, rows.start + ordered)
@@ -321,15 +321,12 @@ class _Logits:
         gradient *= atoms
         for rows in self.slices:
             gradient[rows].addcmul_(atoms[rows], gradient[rows].sum(dim=0), value=-1)
-        self.coarse_gradients(gradient)
+        for (rows, basis), knots in zip(self.bases, self.coarse, strict=True):
+            knots.grad = basis.mT @ gradient[rows]
         self.fine.grad = gradient.mul_(self.scale)
         share_gradient *= shares
         total = share_gradient.sum(dim=(1, 2), keepdim=True)
         self.label.grad = share_gradient.addcmul_(shares, total, value=-1)
-
-    def coarse_gradients(self, gradient: Tensor) -> None:
-        for (rows, basis), knots in zip(self.bases, self.coarse, strict=True):
-            knots.grad = basis.mT @ gradient[rows]
 
 
 def coarse_basis(n_ordered: int, knots: Sequence[int] = _COARSE_KNOTS) -> NDArray[np.float64]:
