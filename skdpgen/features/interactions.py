@@ -54,7 +54,9 @@ class InteractionFeatureMap:
     subsets : tuple of tuple of int
         Columns of each subset.
     phases : tuple of tuples of ndarray of uint16
-        Per subset and column, phases of shape (n_codes, m) in 2^-16 turns.
+        Per subset and column, phases of shape (n_codes, m) in 2^-16 turns, one column a family.
+    n_harmonics : int, default=1
+        Waves of a family, at 1, 2, ... times its phases.
     """
 
     atoms: AtomLayout
@@ -62,10 +64,11 @@ class InteractionFeatureMap:
     block_share: float
     subsets: tuple[tuple[int, ...], ...]
     phases: tuple[tuple[npt.NDArray[np.uint16], ...], ...]
+    n_harmonics: int = 1
     fourier: CodeFourier = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        fourier = CodeFourier(self.atoms.n_codes, self.subsets, self.phases)
+        fourier = CodeFourier(self.atoms.n_codes, self.subsets, self.phases, self.n_harmonics)
         object.__setattr__(self, "fourier", fourier)
         # The copies: what travels with a release is what made it.
         object.__setattr__(self, "phases", fourier.phases)
@@ -81,6 +84,7 @@ class InteractionFeatureMap:
         max_cycles: float,
         block_share: float,
         max_subsets: int,
+        n_harmonics: int = 1,
         random_state: int | np.random.RandomState | None = None,
     ) -> InteractionFeatureMap:
         """Draw subsets and frequencies from public facts.
@@ -97,16 +101,20 @@ class InteractionFeatureMap:
             bits (log2 of their numbers of codes). Orders that the table hasn't enough columns for
             become the largest one that it has.
         n_frequencies : int
-            Number of frequencies F.
+            Number of frequencies F, rounded down to whole families of harmonics.
         max_cycles : float
-            Largest scale of a number's frequencies, in cycles over its range. Scales are
-            log-uniform between a half and this, or half the number of bins if that is less: a
-            finer wave can't be told from a coarser one there.
+            Largest scale of a number's frequencies, in cycles over its range. Scales of the last
+            wave of a family are log-uniform up to this, or half the number of bins if that is
+            less: a finer wave can't be told from a coarser one there. The smallest first wave
+            has half a cycle.
         block_share : float
             Share of the squared norm of the one-way tables, in [0, 1).
         max_subsets : int
             Subsets an order; all of them if there are no more, else a random choice with the same
             weights.
+        n_harmonics : int, default=1
+            Waves of a family, in 1 .. 64. More than one brings rows closer to each other, which
+            lowers the sensitivity under replace-one.
         random_state : int, RandomState or None
             Public randomness: frequencies need not be secret.
 
@@ -117,31 +125,53 @@ class InteractionFeatureMap:
         """
         from sklearn.utils import check_random_state
 
-        _check(orders, n_frequencies, max_cycles, block_share, max_subsets)
+        _check(orders, n_frequencies, max_cycles, block_share, max_subsets, n_harmonics)
         n_columns = len(atoms.columns)
         if not n_columns:
             raise PrivacyParameterError(
                 "there is nothing to release: every column of the schema has a single value."
             )
         rng = check_random_state(random_state)
+        n_families = n_frequencies // n_harmonics
+        top = max_cycles / n_harmonics
         subsets: list[tuple[int, ...]] = []
         phases: list[tuple[npt.NDArray[np.uint16], ...]] = []
         possible = sorted({min(order, n_columns) for order in orders})
         for position, order in enumerate(possible):
-            share = n_frequencies // len(possible) + (position < n_frequencies % len(possible))
+            share = n_families // len(possible) + (position < n_families % len(possible))
             chosen, weights = _choose_subsets(atoms.n_codes, order, min(max_subsets, share), rng)
             stops = np.rint(np.cumsum(weights) / weights.sum() * share).astype(int)
             for subset, size in zip(chosen, np.diff(stops, prepend=0).tolist(), strict=True):
                 if size:
                     subsets.append(subset)
-                    tables = (_phases(atoms, j, size, max_cycles, rng) for j in subset)
+                    tables = (_phases(atoms, j, size, top, n_harmonics, rng) for j in subset)
                     phases.append(tuple(tables))
-        return cls(atoms, n_bins, float(block_share), tuple(subsets), tuple(phases))
+        return cls(
+            atoms, n_bins, float(block_share), tuple(subsets), tuple(phases), int(n_harmonics)
+        )
 
     @property
     def n_frequencies(self) -> int:
         """Number of frequencies F."""
         return self.fourier.n_frequencies
+
+    def waves(self) -> tuple[tuple[npt.NDArray[np.uint16], ...], ...]:
+        """Phases of all waves, in the order of the released features.
+
+        Returns
+        -------
+        tuple of tuples of ndarray of uint16
+            Per subset and column, shape (n_codes, n_harmonics * m).
+        """
+        multiples = np.arange(1, self.n_harmonics + 1, dtype=np.uint16)[:, None]
+        return tuple(
+            tuple(
+                # uint16 wraps around, which is what phases do.
+                (table[:, None, :] * multiples).reshape(len(table), -1)
+                for table in tables
+            )
+            for tables in self.phases
+        )
 
     @property
     def width(self) -> int:
@@ -156,6 +186,7 @@ class InteractionFeatureMap:
             n_classes=n_classes,
             count_weight=count_weight,
             block_share=self.block_share,
+            n_harmonics=self.n_harmonics,
         )
 
     def batches(
@@ -176,6 +207,7 @@ class InteractionFeatureMap:
             "atoms": self.atoms.to_dict(),
             "n_bins": self.n_bins,
             "block_share": self.block_share,
+            "n_harmonics": self.n_harmonics,
         }
         flat = [table.ravel() for tables in self.phases for table in tables]
         lengths = [
@@ -212,6 +244,8 @@ class InteractionFeatureMap:
             float(facts["block_share"]),
             tuple(subsets),
             tuple(phases),
+            # Releases from before there were families name none.
+            int(facts.get("n_harmonics", 1)),
         )
 
 
@@ -221,14 +255,19 @@ def _check(
     max_cycles: float,
     block_share: float,
     max_subsets: int,
+    n_harmonics: int,
 ) -> None:
     listed: list[Any] = list(orders) if isinstance(orders, (tuple, list)) else []
     if not listed or any(not _is(Integral, o) or not 1 <= o <= 4 for o in listed):
         raise PrivacyParameterError(f"orders must be a list of numbers 1 to 4, got {orders!r}.")
-    if not _is(Integral, n_frequencies) or n_frequencies < len(listed):
+    if not _is(Integral, n_harmonics) or not 1 <= n_harmonics <= 64:
         raise PrivacyParameterError(
-            f"n_frequencies must be an integer, at least the number of orders, "
-            f"got {n_frequencies!r}."
+            f"n_harmonics must be an integer in 1 .. 64, got {n_harmonics!r}."
+        )
+    if not _is(Integral, n_frequencies) or n_frequencies < len(listed) * n_harmonics:
+        raise PrivacyParameterError(
+            f"n_frequencies must be an integer, at least the number of orders times that of "
+            f"harmonics, got {n_frequencies!r}."
         )
     if not _is(Real, max_cycles) or not 0.5 <= max_cycles < math.inf:
         raise PrivacyParameterError(
@@ -276,13 +315,18 @@ def _choose_subsets(
 
 
 def _phases(
-    atoms: AtomLayout, column: int, size: int, max_cycles: float, rng: np.random.RandomState
+    atoms: AtomLayout,
+    column: int,
+    size: int,
+    max_cycles: float,
+    n_harmonics: int,
+    rng: np.random.RandomState,
 ) -> npt.NDArray[np.uint16]:
     """Random phases of one column, shape (n_codes, size), in 2^-16 turns."""
     n_codes, n_ordered = atoms.n_codes[column], atoms.n_ordered[column]
     turns = rng.uniform(size=(n_codes, size))
     if n_ordered:
-        top = max(0.5, min(max_cycles, n_ordered / 2))
+        top = max(0.5, min(max_cycles, n_ordered / (2 * n_harmonics)))
         scale = np.exp(rng.uniform(math.log(0.5), math.log(top), size))
         turns[:n_ordered] = np.outer(
             np.arange(n_ordered) / n_ordered, scale * rng.normal(size=size)

@@ -49,7 +49,9 @@ class CodeFourier:
         Columns of each subset: 1 to 4 different ones.
     phases : sequence of sequences of ndarray of uint16
         Per subset and column, the phases of shape (n_codes, m) in 2^-16 turns, where m is the
-        number of frequencies of the subset, at least 1.
+        number of families of waves of the subset, at least 1.
+    n_harmonics : int, default=1
+        Waves h of a family: phases t, 2 t, ... h t, squared amplitudes in the ratios h : ... : 1.
 
     Raises
     ------
@@ -58,22 +60,27 @@ class CodeFourier:
 
     Notes
     -----
-    Each pair of cosine and sine has a norm of at most ``amplitude`` steps
-    (:func:`~skdpgen.privacy.lattice.trig_table`), and F of them a squared norm of at most
-    ``F * amplitude**2 <= signed_bound``, whatever the phases are.
+    Wave k of a family has a norm of at most ``amplitudes[k - 1]`` steps
+    (:func:`~skdpgen.privacy.lattice.trig_table`), and all M families together a squared norm of at
+    most ``M * sum(A**2 for A in amplitudes) <= signed_bound``, whatever the phases are. That more
+    harmonics bring two rows closer to each other is :attr:`EmbeddingSpec.signed_distance`.
     """
 
     n_codes: tuple[int, ...]
     subsets: tuple[tuple[int, ...], ...]
     phases: tuple[tuple[_Phases, ...], ...]
+    n_harmonics: int = 1
 
     def __post_init__(self) -> None:
         # Copies that nobody can write to: what was checked is what will be used.
         object.__setattr__(self, "n_codes", tuple(map(index, self.n_codes)))
         object.__setattr__(self, "subsets", tuple(tuple(map(index, s)) for s in self.subsets))
         object.__setattr__(self, "phases", tuple(map(_frozen_tables, self.phases)))
+        object.__setattr__(self, "n_harmonics", index(self.n_harmonics))
         if any(not 1 <= n <= _MAX_CODES for n in self.n_codes):
             raise ValueError("a column must have 1 to 2^16 codes.")
+        if not 1 <= self.n_harmonics <= 64:
+            raise ValueError("n_harmonics must be in 1 .. 64.")
         if not self.subsets or len(self.phases) != len(self.subsets):
             raise ValueError("there must be one tuple of phase tables a subset, and a subset.")
         for columns, tables in zip(self.subsets, self.phases, strict=True):
@@ -86,13 +93,24 @@ class CodeFourier:
                 raise ValueError("a phase table must have shape (n_codes, m), m at least 1.")
 
     @property
-    def n_frequencies(self) -> int:
-        """Number of frequencies F."""
+    def n_families(self) -> int:
+        """Number of families M."""
         return sum(int(tables[0].shape[1]) for tables in self.phases)
 
-    def amplitude(self, signed_bound: int) -> int:
-        """Largest integer A with ``F * A**2 <= signed_bound``."""
-        return math.isqrt(signed_bound // self.n_frequencies)
+    @property
+    def n_frequencies(self) -> int:
+        """Number of waves F, ``n_harmonics`` a family."""
+        return self.n_harmonics * self.n_families
+
+    def amplitudes(self, signed_bound: int) -> tuple[int, ...]:
+        """Integer amplitude of each wave of a family, rounded down.
+
+        The squares are ``2 (h + 1 - k) / (h (h + 1))``, k = 1 .. h, of a family's share of the
+        bound; these fractions sum to 1.
+        """
+        h = self.n_harmonics
+        parts = self.n_families * h * (h + 1)
+        return tuple(math.isqrt(2 * signed_bound * (h + 1 - k) // parts) for k in range(1, h + 1))
 
     def check(self, spec: EmbeddingSpec) -> None:
         """Refuse a spec that these features can't serve, before there are rows.
@@ -108,13 +126,15 @@ class CodeFourier:
             if nothing of a feature would be left on its lattice, or if a joint code of label and
             subset doesn't fit into int64.
         """
-        if spec.n_signed != 2 * self.n_frequencies:
-            raise PrivacyParameterError("features and spec differ in the number of frequencies.")
+        if spec.n_signed != 2 * self.n_frequencies or spec.n_harmonics != self.n_harmonics:
+            raise PrivacyParameterError(
+                "features and spec differ in the number of frequencies or harmonics."
+            )
         if spec.group_widths not in ((), self.n_codes):
             raise PrivacyParameterError(
                 "the one-hot groups of the spec must be the columns of the features, or none."
             )
-        if not self.amplitude(spec.signed_bound):
+        if not min(self.amplitudes(spec.signed_bound)):
             raise PrivacyParameterError("block_share leaves nothing for the features.")
         domains = (math.prod(self.n_codes[c] for c in columns) for columns in self.subsets)
         if max(domains) * spec.n_classes >= 2**63:
@@ -137,14 +157,15 @@ class CodeFourier:
         Returns
         -------
         ndarray of int64, shape (n_classes, 2 F)
-            All cosines, then all sines, in the order of the subsets.
+            All cosines, then all sines, in the order of the subsets; within a subset its families
+            at their phases, then at twice their phases, and so on.
 
         Notes
         -----
         A table entry is at most 2^26, so every partial sum of the product of histogram and table
         is an integer of at most 2^52: exact in float64, in any order, on any number of threads.
         """
-        pairs = _pairs(self.amplitude(spec.signed_bound))
+        pairs = [_pairs(amplitude) for amplitude in self.amplitudes(spec.signed_bound)]
 
         def subset_sums(s: int) -> npt.NDArray[np.float64]:
             sizes = [self.n_codes[c] for c in self.subsets[s]]
@@ -168,7 +189,7 @@ def _frozen_tables(tables: Sequence[_Phases]) -> tuple[_Phases, ...]:
     return tuple(copies)
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=16)
 def _pairs(amplitude: int) -> npt.NDArray[np.complex128]:
     """Cosine and sine of each phase, looked up as one number; nothing is computed with it."""
     table = trig_table(amplitude).T.astype(np.float64, order="C")
@@ -203,12 +224,12 @@ def _weighted_pairs(
     occurrences: _Integers,
     sizes: Sequence[int],
     phases: Sequence[_Phases],
-    pairs: npt.NDArray[np.complex128],
+    pairs: Sequence[npt.NDArray[np.complex128]],
     n_classes: int,
 ) -> npt.NDArray[np.float64]:
-    """Sums of one subset's features from its histogram, shape (n_classes, m, 2)."""
+    """Sums of one subset's features from its histogram, shape (n_classes, h m, 2)."""
     m = phases[0].shape[1]
-    sums = np.zeros((n_classes, 2 * m))
+    sums = np.zeros((len(pairs), n_classes, 2 * m))
     step = max(1, _BLOCK // max(m, n_classes))
     for start in range(0, len(keys), step):
         # A joint code whose classes come to lie in two blocks is looked up twice; sums don't mind.
@@ -222,5 +243,8 @@ def _weighted_pairs(
         for size, table in zip(reversed(sizes), reversed(phases), strict=True):
             cells, code = np.divmod(cells, size)
             turn += table[code]
-        sums += weights @ pairs[turn].view(np.float64)
-    return sums.reshape(n_classes, m, 2)
+        multiple = np.zeros_like(turn)
+        for k, waves in enumerate(pairs):
+            multiple += turn
+            sums[k] += weights @ waves[multiple].view(np.float64)
+    return sums.transpose(1, 0, 2).reshape(n_classes, len(pairs) * m, 2)

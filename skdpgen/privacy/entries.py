@@ -8,7 +8,14 @@ from typing import Literal
 
 from skdpgen.exceptions import PrivacyParameterError
 
-__all__ = ["MAXIMUM_ROWS_PER_UNIT", "Adjacency", "LedgerEntry", "Unit", "check_adjacency"]
+__all__ = [
+    "MAXIMUM_ROWS_PER_UNIT",
+    "Adjacency",
+    "LedgerEntry",
+    "Unit",
+    "check_adjacency",
+    "check_rows_per_unit",
+]
 
 #: Largest number of rows that one unit of privacy may contribute.
 MAXIMUM_ROWS_PER_UNIT = 2**20
@@ -32,6 +39,19 @@ def check_adjacency(adjacency: object) -> Adjacency:
     raise PrivacyParameterError(
         f"adjacency must be 'replace-one' or 'add-remove', got {adjacency!r}."
     )
+
+
+def check_rows_per_unit(rows_per_unit: object) -> int:
+    """Return ``rows_per_unit`` if it is an integer in [1, 2^20].
+
+    Raises
+    ------
+    PrivacyParameterError
+        Otherwise.
+    """
+    if type(rows_per_unit) is int and 1 <= rows_per_unit <= MAXIMUM_ROWS_PER_UNIT:
+        return rows_per_unit
+    raise PrivacyParameterError("rows_per_unit must be an integer in [1, 2^20].")
 
 
 @dataclass(frozen=True)

@@ -33,11 +33,11 @@ from skdpgen.privacy.batches import (
 )
 from skdpgen.privacy.codes import CodeFourier
 from skdpgen.privacy.entries import (
-    MAXIMUM_ROWS_PER_UNIT,
     Adjacency,
     LedgerEntry,
     Unit,
     check_adjacency,
+    check_rows_per_unit,
 )
 from skdpgen.privacy.ledger import PrivacyLedger
 from skdpgen.privacy.noise import add_gaussian_noise, check_stddev, current_source
@@ -97,10 +97,7 @@ class MeanEmbeddingMechanism:
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "delta", delta)
         check_adjacency(self.adjacency)
-        if type(self.rows_per_unit) is not int or not (
-            1 <= self.rows_per_unit <= MAXIMUM_ROWS_PER_UNIT
-        ):
-            raise PrivacyParameterError("rows_per_unit must be an integer in [1, 2^20].")
+        check_rows_per_unit(self.rows_per_unit)
         if not isinstance(self.rows_bounded, bool):
             raise PrivacyParameterError("rows_bounded must be True or False.")
         if (self.adjacency == "add-remove" or self.rows_bounded) and self.spec.count_steps == 0:
@@ -112,6 +109,11 @@ class MeanEmbeddingMechanism:
             if type(self.features) is not CodeFourier:
                 raise PrivacyParameterError("features must be a CodeFourier or None.")
             self.features.check(self.spec)
+        elif self.spec.n_harmonics > 1:
+            raise PrivacyParameterError(
+                "n_harmonics is for features that the mechanism makes itself: rows that bring "
+                "their signed block may be opposite."
+            )
         # Calibrated here, so that a target that can't be met fails before a row is read.
         object.__setattr__(self, "_noise_multiplier", noise_multiplier(epsilon, delta))
         check_stddev(self.noise_stddev)

@@ -30,6 +30,11 @@ class EmbeddingSpec:
         Share of a row's squared norm, 1 in all, that the one-hot groups get, in [0, 1]; the signed
         block gets the rest. None is the sum kernel of the DP-MERF paper: a signed block of norm 1
         beside one-hot columns of weight ``1 / sqrt(d)``, d their number.
+    n_harmonics : int, default=1
+        Larger than 1 says that the signed block is made of families of h waves, with phases t, 2 t,
+        ... h t and squared amplitudes falling linearly: two rows can't be opposite then. Only a
+        mechanism that makes the waves itself accepts it
+        (:class:`~skdpgen.privacy.codes.CodeFourier`). At most 64.
 
     Raises
     ------
@@ -48,6 +53,7 @@ class EmbeddingSpec:
     n_classes: int
     count_weight: float
     block_share: float | None = None
+    n_harmonics: int = 1
 
     def __post_init__(self) -> None:
         try:
@@ -55,13 +61,14 @@ class EmbeddingSpec:
             object.__setattr__(self, "n_signed", index(self.n_signed))
             object.__setattr__(self, "group_widths", tuple(map(index, self.group_widths)))
             object.__setattr__(self, "n_classes", index(self.n_classes))
+            object.__setattr__(self, "n_harmonics", index(self.n_harmonics))
             object.__setattr__(self, "count_weight", float(self.count_weight))
             if self.block_share is not None:
                 object.__setattr__(self, "block_share", float(self.block_share))
         except (TypeError, ValueError, OverflowError):
             raise PrivacyParameterError(
-                "n_signed, group_widths and n_classes must be integers, count_weight and "
-                "block_share numbers."
+                "n_signed, group_widths, n_classes and n_harmonics must be integers, count_weight "
+                "and block_share numbers."
             ) from None
         if not 0 <= self.n_signed <= 2**24:
             raise PrivacyParameterError("the signed block must have at most 2^24 coordinates.")
@@ -75,6 +82,12 @@ class EmbeddingSpec:
             raise PrivacyParameterError("count_weight must be a number in [0, 16].")
         if self.block_share is not None and not 0 <= self.block_share <= 1:
             raise PrivacyParameterError("block_share must be a number in [0, 1].")
+        family = 1 if self.n_harmonics == 1 else 2 * self.n_harmonics
+        if not 1 <= self.n_harmonics <= 64 or self.n_signed % family:
+            raise PrivacyParameterError(
+                "n_harmonics must be in 1 .. 64, and the signed block whole families of so many "
+                "cosines and sines."
+            )
 
     @property
     def width(self) -> int:
@@ -105,6 +118,22 @@ class EmbeddingSpec:
         return self._share[0] if self.n_signed else 0
 
     @property
+    def signed_distance(self) -> int:
+        """Largest squared distance of two rows' signed blocks, in squared lattice steps.
+
+        ``4 S`` for blocks that may be opposite. With h > 1 harmonics ``2 S (1 + 1/h)``, by the
+        Fejer kernel, and what truncating the waves to integers may add. Proof in this folder's
+        README.
+        """
+        if self.n_harmonics == 1:
+            return 4 * self.signed_bound
+        waves = -(-2 * self.signed_bound * (self.n_harmonics + 1) // self.n_harmonics)
+        # An entry is at most two steps from its wave, so a difference of two entries at most four:
+        # |v - v'| <= |u - u'| + 4 sqrt(n_signed), squared and rounded up.
+        truncation = 16 * self.n_signed
+        return waves + truncation + math.isqrt(4 * waves * truncation) + 1
+
+    @property
     def category_steps(self) -> int:
         """Weight of one category in lattice steps, rounded down.
 
@@ -133,23 +162,25 @@ class EmbeddingSpec:
         Returns
         -------
         int
-            With S, B the bounds of the two blocks and W the count weight: ``S + B + W^2`` for
-            add-remove; for replace-one the largest of ``4 S + 2 B`` (same label), ``2 (S + B +
-            W^2)`` (another label, with two classes or more) and ``S + B + W^2`` (against a row that
-            contributes nothing). Proof in this folder's README.
+            With S, B the bounds of the two blocks, W the count weight and D the
+            :attr:`signed_distance`: ``S + B + W^2`` for add-remove; for replace-one the largest of
+            ``D + 2 B`` (same label), ``2 (S + B + W^2)`` (another label, with two classes or more)
+            and ``S + B + W^2`` (against a row that contributes nothing). Proof in this folder's
+            README.
         """
         row = self.signed_bound + self.categorical_bound + self.count_steps**2
         if check_adjacency(adjacency) == "add-remove":
             return row
-        same_label = 4 * self.signed_bound + 2 * self.categorical_bound
+        same_label = self.signed_distance + 2 * self.categorical_bound
         return max(same_label, 2 * row if self.n_classes > 1 else row)
 
     @property
     def free_count_weight(self) -> float:
         """Largest count weight that adds nothing to the sensitivity under replace-one.
 
-        ``sqrt(S)``, in units of one: then a row with another label moves the release no further
-        than a row with the same one. 1 in the paper's sum kernel, 0 without a signed block. (With
-        a single class a larger one would be free too.)
+        ``sqrt(D / 2 - S)``, in units of one: then a row with another label moves the release no
+        further than a row with the same one. 1 in the paper's sum kernel, 0 without a signed block.
+        (With a single class a larger one would be free too.)
         """
-        return math.isqrt(self.signed_bound) / (1 << self.lattice_bits)
+        free = self.signed_distance // 2 - self.signed_bound
+        return math.isqrt(free) / (1 << self.lattice_bits)

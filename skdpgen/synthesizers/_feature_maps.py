@@ -9,7 +9,7 @@ import numpy as np
 from skdpgen.exceptions import PrivacyParameterError, ReleaseError
 from skdpgen.features.interactions import InteractionFeatureMap
 from skdpgen.features.mixed import MixedFeatureMap
-from skdpgen.features.settings import GaussianFeatures, InteractionFeatures
+from skdpgen.features.settings import GaussianFeatures, InteractionFeatures, ReleaseFacts
 from skdpgen.privacy.codes import CodeFourier
 from skdpgen.privacy.release import Release
 from skdpgen.synthesizers._table import TableCodec
@@ -20,7 +20,7 @@ FeatureMap: TypeAlias = MixedFeatureMap | InteractionFeatureMap
 
 
 def draw_feature_map(
-    features: Any, codec: TableCodec, random_state: np.random.RandomState
+    features: Any, codec: TableCodec, facts: ReleaseFacts, random_state: np.random.RandomState
 ) -> FeatureMap:
     """Draw the feature map of a table.
 
@@ -30,6 +30,8 @@ def draw_feature_map(
         "auto" is Gaussian for images, interactions for everything else.
     codec : TableCodec
         The encoding of the table.
+    facts : ReleaseFacts
+        What is public about the release.
     random_state : RandomState
         Public randomness.
 
@@ -44,7 +46,7 @@ def draw_feature_map(
     if isinstance(features, GaussianFeatures):
         return features.draw(codec.layout, random_state)
     if isinstance(features, InteractionFeatures):
-        return features.draw(codec.atoms(features.check_bins()), random_state)
+        return features.draw(codec.atoms(features.check_bins()), facts, random_state)
     raise PrivacyParameterError(
         f"features must be 'auto', GaussianFeatures(...) or InteractionFeatures(...), "
         f"got {features!r}."

@@ -26,7 +26,7 @@ _FOR_SMALL_NOISE: dict[str, Any] = {
     "n_components": 1000,
     "n_mixtures": 1,
     "learning_rate": 0.1,
-    "n_steps": 1200,
+    "n_steps": 1600,
 }
 
 # Classes rarer than this get no more weight: their released features are mostly noise.
@@ -143,17 +143,21 @@ def plan_mixture(
 def mixture_target(
     features: InteractionFeatureMap, release: Release, settings: MixtureSettings, balanced: bool
 ) -> MixtureTarget:
-    """What a release says about features of amplitude 1 and shares of codes."""
+    """What a release says about features of mean squared amplitude 1 and shares of codes."""
     spec = release.spec
     one = 2.0**spec.lattice_bits
-    amplitude = features.fourier.amplitude(spec.signed_bound) / one
+    harmonics = np.array(features.fourier.amplitudes(spec.signed_bound)) / one
+    amplitude = float(np.sqrt(np.mean(harmonics**2)))
     category = spec.category_steps / one
     embedding = release.mean_embedding()
     n_signed = spec.n_signed
+    waves = features.waves()
+    sizes = [tables[0].shape[1] // len(harmonics) for tables in waves]
     groups = frequency_groups(
         features.subsets,
-        features.phases,
+        waves,
         embedding[:, :n_signed] / amplitude,
+        np.concatenate([np.repeat(harmonics, size) for size in sizes]) / amplitude,
         settings.batch_size,
         np.random.default_rng(settings.seed),
         resolve_device(settings.device),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator, Mapping
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -19,10 +20,11 @@ from skdpgen.exceptions import (
     SkdpgenWarning,
 )
 from skdpgen.features.interactions import InteractionFeatureMap
-from skdpgen.features.settings import GaussianFeatures, InteractionFeatures
+from skdpgen.features.settings import GaussianFeatures, InteractionFeatures, ReleaseFacts
 from skdpgen.generators.mixture import MixtureGenerator
-from skdpgen.privacy.accounting import check_epsilon_delta
+from skdpgen.privacy.accounting import check_epsilon_delta, noise_multiplier
 from skdpgen.privacy.batches import CodeBatch, RowBatch
+from skdpgen.privacy.entries import check_rows_per_unit
 from skdpgen.privacy.ledger import Adjacency, PrivacyLedger, check_adjacency
 from skdpgen.privacy.mechanisms import MeanEmbeddingMechanism
 from skdpgen.privacy.release import Release
@@ -34,7 +36,13 @@ from skdpgen.synthesizers._feature_maps import (
     feature_map_of,
     fits,
 )
-from skdpgen.synthesizers._parameters import as_schema, seed_sequence, unit_codes, unit_column
+from skdpgen.synthesizers._parameters import (
+    as_schema,
+    check_number,
+    seed_sequence,
+    unit_codes,
+    unit_column,
+)
 from skdpgen.synthesizers._table import TableCodec
 from skdpgen.synthesizers.base import ReleaseSynthesizer
 
@@ -44,6 +52,9 @@ if TYPE_CHECKING:
     from skdpgen.synthesizers._training import TrainingPlan
 
 __all__ = ["DPMERFSynthesizer"]
+
+# What defaults take for the number of rows where it is private and no hint is given.
+_USUAL_N_ROWS = 30_000
 
 
 class DPMERFSynthesizer(ReleaseSynthesizer):
@@ -83,6 +94,10 @@ class DPMERFSynthesizer(ReleaseSynthesizer):
         Which features of the rows are released. "auto" is
         :class:`~skdpgen.InteractionFeatures` for tables and :class:`~skdpgen.GaussianFeatures`,
         the kernel of the paper, for images. Privacy parameter.
+    n_rows_hint : int, default=None
+        About how many rows the table has. Only defaults that are "auto" follow it, and only where
+        the number itself is private: under add-remove and with ``unit_id``. It is published: give
+        what is known anyway, not the count. None stands for 30,000. Privacy parameter.
     count_weight : float or "auto", default="auto"
         Weight of the class counts in the joint release. "auto" is as large as is
         free under replace-one (1 in the paper's features), and 0.2 under add-remove. Privacy
@@ -102,7 +117,7 @@ class DPMERFSynthesizer(ReleaseSynthesizer):
         gets ``(noise, one_hot_labels)``; a callable gets ``(layout, n_classes)`` and returns a
         module. Post-processing.
     n_steps : int, default=None
-        Most gradient steps; None is 2000, or 1200 for a mixture on a release with little noise.
+        Most gradient steps; None is 2000, or 1600 for a mixture on a release with little noise.
         Post-processing.
     batch_size : int, default=None
         Frequencies a step of a mixture (None is 250), generated rows a step of a network (None is
@@ -179,6 +194,7 @@ class DPMERFSynthesizer(ReleaseSynthesizer):
         adjacency: Adjacency = "replace-one",
         rows_per_unit: int = 1,
         features: GaussianFeatures | InteractionFeatures | Literal["auto"] = "auto",
+        n_rows_hint: int | None = None,
         count_weight: float | Literal["auto"] = "auto",
         ledger: PrivacyLedger | None = None,
         class_weight: Literal["balanced"] | None = "balanced",
@@ -195,6 +211,7 @@ class DPMERFSynthesizer(ReleaseSynthesizer):
         self.adjacency = adjacency
         self.rows_per_unit = rows_per_unit
         self.features = features
+        self.n_rows_hint = n_rows_hint
         self.count_weight = count_weight
         self.ledger = ledger
         self.class_weight = class_weight
@@ -255,6 +272,7 @@ class DPMERFSynthesizer(ReleaseSynthesizer):
         features = draw_feature_map(
             self.features,
             codec,
+            self._release_facts(n if units is None else None),
             np.random.RandomState(seed_sequence(self.random_state).generate_state(4)),
         )
         mechanism = MeanEmbeddingMechanism(
@@ -338,6 +356,17 @@ class DPMERFSynthesizer(ReleaseSynthesizer):
         return synthesizer.retrain(**params)
 
     # -- internals --------------------------------------------------------------------------------
+
+    def _release_facts(self, n_rows: int | None) -> ReleaseFacts:
+        """What features may know; under add-remove and with units the number of rows is private."""
+        hint = _USUAL_N_ROWS if self.n_rows_hint is None else self.n_rows_hint
+        check_number("n_rows_hint", hint, Integral)
+        if hint < 1:
+            raise InputError(f"n_rows_hint must be at least 1, got {hint}.")
+        if n_rows is None or self.adjacency == "add-remove":
+            n_rows = hint
+        noise = noise_multiplier(self.epsilon, self.delta) * check_rows_per_unit(self.rows_per_unit)
+        return ReleaseFacts(self.adjacency, noise, max(1, n_rows))
 
     def _resolved_count_weight(self, codec: TableCodec, features: FeatureMap, units: Any) -> float:
         if not isinstance(self.count_weight, str):
@@ -430,5 +459,6 @@ def _settings_of(features: FeatureMap) -> GaussianFeatures | InteractionFeatures
             n_bins=features.n_bins,
             block_share=features.block_share,
             max_subsets=len(features.subsets),
+            n_harmonics=features.n_harmonics,
         )
     return GaussianFeatures(max(2, 2 * len(features.frequencies)))

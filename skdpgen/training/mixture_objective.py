@@ -37,11 +37,12 @@ class FrequencyGroup:
     ----------
     tables : tuple of (int, Tensor, Tensor)
         Per column: its index, the cosines above the sines of its phases, shape (2 m, n_codes),
-        and which rows its m frequencies fill.
+        and which rows its m frequencies fill. The first column of a frequency carries its
+        amplitude.
     segments : tuple of (int, int)
         Order and number of frequencies of each segment.
     cosines, sines : Tensor of shape (G, n_classes)
-        Released joint mean embedding, on the scale of amplitude 1, in the order of the segments.
+        Released joint mean embedding, in the order of the segments.
     """
 
     tables: tuple[tuple[int, Tensor, Tensor], ...]
@@ -59,6 +60,7 @@ def frequency_groups(
     subsets: Sequence[Sequence[int]],
     phases: Sequence[Sequence[NDArray[np.uint16]]],
     target: NDArray[np.float64],
+    amplitudes: NDArray[np.float64],
     size: int,
     rng: np.random.Generator,
     device: torch.device | None = None,
@@ -72,8 +74,9 @@ def frequency_groups(
     phases : sequence of sequences of ndarray of uint16
         Per subset and column, the phases of shape (n_codes, m) in 2^-16 turns.
     target : ndarray of shape (n_classes, 2 F)
-        Released joint mean embedding on the scale of amplitude 1: all cosines, then all sines,
-        in the order of the subsets.
+        Released joint mean embedding: all cosines, then all sines, in the order of the subsets.
+    amplitudes : ndarray of shape (F,)
+        Amplitude of each frequency in ``target``, and so its weight in the loss.
     size : int
         Frequencies a group.
     rng : numpy Generator
@@ -96,7 +99,8 @@ def frequency_groups(
     groups = []
     for part in np.array_split(order, n_groups):
         chosen = [blocks[i] for i in part]
-        groups.append(_gather(_segmented(chosen, subsets), phases, offsets, target, device))
+        segments = _segmented(chosen, subsets)
+        groups.append(_gather(segments, phases, offsets, target, amplitudes, device))
     return groups
 
 
@@ -126,33 +130,39 @@ def _gather(
     phases: Sequence[Sequence[NDArray[np.uint16]]],
     offsets: Sequence[int],
     target: NDArray[np.float64],
+    amplitudes: NDArray[np.float64],
     device: torch.device | None,
 ) -> FrequencyGroup:
-    used: dict[int, list[tuple[NDArray[np.uint16], NDArray[np.int64]]]] = {}
+    used: dict[int, list[tuple[NDArray[np.float32], NDArray[np.int64]]]] = {}
     shapes, picked = [], []
     first_row = 0
     for segment in segments:
         length = sum(b - a for _, (_, a, b) in segment)
         position = first_row
         for columns, (s, a, b) in segment:
+            frequencies = np.arange(offsets[s] + a, offsets[s] + b)
             for slot, column in enumerate(columns):
                 rows = position + slot * length + np.arange(b - a)
-                used.setdefault(column, []).append((phases[s][slot][:, a:b], rows))
-            picked.append(np.arange(offsets[s] + a, offsets[s] + b))
+                angle = 2 * np.pi / 2**16 * phases[s][slot][:, a:b].T
+                waves = np.stack([np.cos(angle), np.sin(angle)])
+                if slot == 0:
+                    waves *= amplitudes[frequencies][:, None]
+                used.setdefault(column, []).append((waves.astype(np.float32), rows))
+            picked.append(frequencies)
             position += b - a
         shapes.append((len(segment[0][0]), length))
         first_row += len(segment[0][0]) * length
     tables = []
     for column, parts in sorted(used.items()):
-        angle = 2 * np.pi / 2**16 * np.concatenate([p for p, _ in parts], axis=1).T
-        table = np.concatenate([np.cos(angle), np.sin(angle)]).astype(np.float32)
+        table = np.concatenate([waves for waves, _ in parts], axis=1)
+        table = table.reshape(-1, table.shape[-1])
         filled = np.concatenate([rows for _, rows in parts])
         tables.append(
             (column, torch.from_numpy(table).to(device), torch.from_numpy(filled).to(device))
         )
-    frequencies = np.concatenate(picked)
-    waves = target[:, frequencies], target[:, frequencies + target.shape[1] // 2]
-    cosines, sines = (torch.as_tensor(w.T, dtype=torch.float32, device=device) for w in waves)
+    chosen = np.concatenate(picked)
+    released = target[:, chosen], target[:, chosen + target.shape[1] // 2]
+    cosines, sines = (torch.as_tensor(w.T, dtype=torch.float32, device=device) for w in released)
     return FrequencyGroup(tuple(tables), tuple(shapes), cosines, sines)
 
 

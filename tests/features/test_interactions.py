@@ -10,6 +10,7 @@ from skdpgen import InteractionFeatures
 from skdpgen.atoms import AtomColumn, AtomLayout
 from skdpgen.exceptions import PrivacyParameterError
 from skdpgen.features import InteractionFeatureMap
+from skdpgen.features.settings import ReleaseFacts
 from skdpgen.privacy import MeanEmbeddingMechanism, PrivacyLedger, Release
 
 
@@ -29,7 +30,7 @@ def layout(*columns):
 
 def draw(atoms, n_frequencies=200, **params):
     features = InteractionFeatures(n_frequencies, **params)
-    return features.draw(atoms, np.random.RandomState(0))
+    return features.draw(atoms, ReleaseFacts(), np.random.RandomState(0))
 
 
 def waves(table):
@@ -132,3 +133,26 @@ def test_settings_are_stored_untouched():
     )
     assert clone(features).get_params() == features.get_params()
     assert features.get_params()["orders"] == [2]
+
+
+@pytest.mark.parametrize(
+    ("facts", "orders", "n_harmonics"),
+    [
+        # Adult, 32,561 rows, at epsilon = 1 and 0.2 (noise multipliers 3.73 and 16.3).
+        (ReleaseFacts("add-remove", 3.7306, 32_561), (2, 3), 1),
+        (ReleaseFacts("replace-one", 3.7306, 32_561), (2, 3), 4),
+        (ReleaseFacts("add-remove", 16.3, 32_561), (2,), 1),
+        (ReleaseFacts("add-remove", 3.7306, 12_000), (2,), 1),
+        (ReleaseFacts("replace-one", 3.7306, 17_000), (2,), 4),
+    ],
+)
+def test_what_auto_chooses_from_public_facts(facts, orders, n_harmonics):
+    atoms = layout(3, 3, -8, 3)
+    drawn = InteractionFeatures(40, n_bins=8).draw(atoms, facts, np.random.RandomState(0))
+    assert {len(subset) for subset in drawn.subsets} == set(orders)
+    assert drawn.n_harmonics == n_harmonics
+    assert drawn.n_frequencies == 40
+    asked = InteractionFeatures(40, orders=(1,), n_harmonics=2)
+    drawn = asked.draw(atoms, facts, np.random.RandomState(0))
+    assert {len(subset) for subset in drawn.subsets} == {1}
+    assert drawn.n_harmonics == 2

@@ -16,18 +16,25 @@ N_CODES = (3, 2, 5, 4)
 SUBSETS = ((2,), (0, 1), (3, 0), (0, 2, 3), (3, 1, 0, 2))
 
 
-def fourier(n_codes=N_CODES, subsets=SUBSETS, seed=0):
-    """Random phases; the i-th subset has i + 1 frequencies."""
+def fourier(n_codes=N_CODES, subsets=SUBSETS, seed=0, n_harmonics=1):
+    """Random phases; the i-th subset has i + 1 families."""
     rng = np.random.default_rng(seed)
     phases = [
         [rng.integers(0, 2**16, (n_codes[c], i + 1)).astype(np.uint16) for c in subset]
         for i, subset in enumerate(subsets)
     ]
-    return CodeFourier(n_codes, subsets, phases)
+    return CodeFourier(n_codes, subsets, phases, n_harmonics)
 
 
 def spec_of(features, n_classes=2, block_share=0.3):
-    return EmbeddingSpec(2 * features.n_frequencies, features.n_codes, n_classes, 1.0, block_share)
+    return EmbeddingSpec(
+        2 * features.n_frequencies,
+        features.n_codes,
+        n_classes,
+        1.0,
+        block_share,
+        features.n_harmonics,
+    )
 
 
 def table(n, n_codes=N_CODES, n_classes=2, seed=1):
@@ -38,24 +45,26 @@ def table(n, n_codes=N_CODES, n_classes=2, seed=1):
 
 def brute_force(features, columns, labels, spec):
     """Row by row and frequency by frequency, in Python integers."""
-    cosine, sine = trig_table(features.amplitude(spec.signed_bound)).tolist()
+    tables_of = [trig_table(a).tolist() for a in features.amplitudes(spec.signed_bound)]
     sums = [[0] * spec.n_signed for _ in range(spec.n_classes)]
     for row, label in zip(columns.T.tolist(), labels.tolist(), strict=True):
         f = 0
         for subset, tables in zip(features.subsets, features.phases, strict=True):
-            for i in range(tables[0].shape[1]):
-                pairs = zip(subset, tables, strict=True)
-                turn = sum(int(phase[row[c], i]) for c, phase in pairs) % 2**16
-                sums[label][f] += cosine[turn]
-                sums[label][f + features.n_frequencies] += sine[turn]
-                f += 1
+            for k, (cosine, sine) in enumerate(tables_of, start=1):
+                for i in range(tables[0].shape[1]):
+                    pairs = zip(subset, tables, strict=True)
+                    turn = k * sum(int(phase[row[c], i]) for c, phase in pairs) % 2**16
+                    sums[label][f] += cosine[turn]
+                    sums[label][f + features.n_frequencies] += sine[turn]
+                    f += 1
     return sums
 
 
+@pytest.mark.parametrize("n_harmonics", [1, 3])
 @pytest.mark.parametrize("n_classes", [1, 3])
 @pytest.mark.parametrize("n", [0, 1, 7, 500])
-def test_sums_against_exact_integer_arithmetic(n, n_classes):
-    features = fourier()
+def test_sums_against_exact_integer_arithmetic(n, n_classes, n_harmonics):
+    features = fourier(n_harmonics=n_harmonics)
     spec = spec_of(features, n_classes)
     columns, labels = table(n, n_classes=n_classes)
     sums = features.sums(columns, labels, spec)
@@ -68,7 +77,7 @@ def test_sums_against_exact_integer_arithmetic(n, n_classes):
     [{"_DENSE": 0}, {"_DENSE": 10**6}, {"_BLOCK": 1}, {"_BLOCK": 17}, {"_DENSE": 0, "_BLOCK": 5}],
 )
 def test_sums_do_not_depend_on_how_they_are_counted(change, monkeypatch):
-    features = fourier()
+    features = fourier(n_harmonics=2)
     spec = spec_of(features, 3)
     columns, labels = table(200, n_classes=3)
     expected = features.sums(columns, labels, spec).tolist()
@@ -119,16 +128,53 @@ def test_every_code_of_the_largest_column_is_told_apart():
 
 
 @pytest.mark.parametrize("block_share", [None, 0.0, 0.3, 0.999, 1 - 2**-40])
-@pytest.mark.parametrize("n_frequencies", [1, 2, 3, 1000])
-def test_the_norm_is_never_exceeded(n_frequencies, block_share):
-    phases = np.arange(2**16, dtype=np.uint16)[:, None]
-    features = CodeFourier([2**16], [[0]], [[np.repeat(phases, n_frequencies, axis=1)]])
-    spec = EmbeddingSpec(2 * n_frequencies, (2, 2), 1, 1.0, block_share)
-    amplitude = features.amplitude(spec.signed_bound)
-    largest = max((trig_table(amplitude) ** 2).sum(axis=0).tolist())
-    assert n_frequencies * largest <= spec.signed_bound
-    # As large as it may be: one more would be too much.
-    assert n_frequencies * (amplitude + 1) ** 2 > spec.signed_bound
+@pytest.mark.parametrize("n_families", [1, 2, 3, 1000])
+@pytest.mark.parametrize("n_harmonics", [1, 2, 5])
+def test_the_norm_is_never_exceeded(n_families, block_share, n_harmonics):
+    phases = np.repeat(np.arange(2**16, dtype=np.uint16)[:, None], n_families, axis=1)
+    features = CodeFourier([2**16], [[0]], [[phases]], n_harmonics)
+    n_signed = 2 * n_harmonics * n_families
+    spec = EmbeddingSpec(n_signed, (2, 2), 1, 1.0, block_share, n_harmonics)
+    amplitudes = features.amplitudes(spec.signed_bound)
+    largest = sum(max((trig_table(a) ** 2).sum(axis=0).tolist()) for a in amplitudes)
+    assert n_families * largest <= spec.signed_bound
+    # As large as they may be: one more in each would be too much.
+    assert n_families * sum((a + 1) ** 2 for a in amplitudes) > spec.signed_bound
+
+
+@pytest.mark.parametrize("n_harmonics", [1, 2, 3, 4, 7, 64])
+def test_the_distance_of_two_rows_is_never_exceeded_and_nearly_attained(n_harmonics):
+    # One family and one column: code t is the phase t, so these are all pairs of rows there are,
+    # up to where they start, which matters by truncation only.
+    features = CodeFourier(
+        [2**16], [[0]], [[np.arange(2**16, dtype=np.uint16)[:, None]]], n_harmonics
+    )
+    spec = EmbeddingSpec(2 * n_harmonics, (), 1, 1.0, 0.0, n_harmonics)
+    turn = np.arange(2**16)
+    waves = [
+        trig_table(amplitude)[:, k * turn % 2**16]
+        for k, amplitude in enumerate(features.amplitudes(spec.signed_bound), start=1)
+    ]
+    rows = np.concatenate(waves).T
+    distances = [
+        int(((rows - rows[start]) ** 2).sum(axis=1).max()) for start in (0, 1, 12345, 40000)
+    ]
+    assert max(distances) <= spec.signed_distance
+    # The Fejer kernel touches zero, so the bound is the distance of a pair, but for truncation.
+    assert max(distances) == pytest.approx(spec.signed_distance, rel=1e-5)
+    ratio = spec.signed_distance / spec.signed_bound
+    assert ratio == pytest.approx(4 if n_harmonics == 1 else 2 + 2 / n_harmonics, rel=1e-5)
+
+
+@pytest.mark.parametrize("weights", [[1, 1, 1, 1], [5, 4, 3, 2], [8, 4, 2, 1]])
+def test_other_weights_would_exceed_the_distance(weights):
+    """That the test above can fail: only the Fejer kernel's weights keep the bound."""
+    spec = EmbeddingSpec(8, (), 1, 1.0, 0.0, 4)
+    k = np.arange(1, 5)[:, None]
+    phase = 2 * np.pi * np.arange(2**16) / 2**16
+    shares = np.array(weights)[:, None] / sum(weights)
+    largest = (2 * shares * (1 - np.cos(k * phase))).sum(axis=0).max()
+    assert largest * spec.signed_bound > 1.01 * spec.signed_distance
 
 
 def test_memory_is_bounded_for_a_subset_with_many_frequencies(monkeypatch):
@@ -194,6 +240,8 @@ class Sub(np.ndarray):
         ({"phases": ((TABLES[0], TABLES[1].tolist()),)}, "plain matrices of uint16"),
         ({"phases": ((TABLES[0], TABLES[1].view(Sub)),)}, "plain matrices of uint16"),
         ({"phases": ((TABLES[0], np.ma.masked_array(TABLES[1])),)}, "plain matrices of uint16"),
+        ({"n_harmonics": 0}, "n_harmonics"),
+        ({"n_harmonics": 65}, "n_harmonics"),
     ],
 )
 def test_bad_tables(change, message):
@@ -205,6 +253,7 @@ def test_bad_tables(change, message):
     ("spec", "message"),
     [
         (EmbeddingSpec(6, (3, 2), 2, 1.0, 0.3), "number of frequencies"),
+        (EmbeddingSpec(4, (3, 2), 2, 1.0, 0.3, 2), "number of frequencies or harmonics"),
         (EmbeddingSpec(4, (2, 3), 2, 1.0, 0.3), "one-hot groups"),
         (EmbeddingSpec(4, (3,), 2, 1.0, 0.3), "one-hot groups"),
         (EmbeddingSpec(4, (3, 2), 2, 1.0, 1.0), "nothing for the features"),
@@ -219,8 +268,12 @@ def test_specs_that_the_features_cannot_serve(spec, message):
         features.check(spec)
 
 
-def test_amplitude():
+def test_amplitudes():
     features = fourier()
-    assert features.n_frequencies == 15
-    assert features.amplitude(2**48) == math.isqrt(2**48 // 15)
-    assert features.amplitude(14) == 0
+    assert features.n_families == features.n_frequencies == 15
+    assert features.amplitudes(2**48) == (math.isqrt(2**48 // 15),)
+    assert features.amplitudes(14) == (0,)
+    features = fourier(n_harmonics=3)
+    assert (features.n_families, features.n_frequencies) == (15, 45)
+    expected = tuple(math.isqrt(2**48 * k // 90) for k in (3, 2, 1))
+    assert features.amplitudes(2**48) == expected

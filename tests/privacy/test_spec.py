@@ -10,8 +10,10 @@ from skdpgen.exceptions import PrivacyParameterError
 from skdpgen.privacy.spec import EmbeddingSpec
 
 
-def spec(n_signed=1000, group_widths=(), n_classes=2, count_weight=1.0, block_share=None):
-    return EmbeddingSpec(n_signed, group_widths, n_classes, count_weight, block_share)
+def spec(
+    n_signed=1000, group_widths=(), n_classes=2, count_weight=1.0, block_share=None, n_harmonics=1
+):
+    return EmbeddingSpec(n_signed, group_widths, n_classes, count_weight, block_share, n_harmonics)
 
 
 def sensitivity(spec, adjacency):
@@ -43,11 +45,21 @@ def sensitivity(spec, adjacency):
         ({"group_widths": (2,), "block_share": 1.0, "count_weight": 0.0}, math.sqrt(2), 1.0),
         ({"block_share": 0.0}, 2.0, math.sqrt(2)),
         ({"block_share": 0.5, "count_weight": 0.0}, math.sqrt(2), math.sqrt(0.5)),  # no groups
+        # With h harmonics 2 S (1 + 1/h) takes the place of 4 S.
+        ({"n_harmonics": 2, "count_weight": 0.0}, math.sqrt(3), 1.0),
+        ({"n_harmonics": 4, "count_weight": 0.5}, math.sqrt(2.5), math.sqrt(1.25)),  # free: 1/4
+        (
+            {"n_harmonics": 4, "group_widths": (4,), "block_share": 0.2, "count_weight": 0.0},
+            math.sqrt(2.4),  # the default of tables: 1.55
+            1.0,
+        ),
     ],
 )
 def test_table_of_sensitivities(shape, replace_one, add_remove):
-    # Categories and count weights are rounded to the lattice: 2^-25 of one.
-    assert sensitivity(spec(**shape), "replace-one") == pytest.approx(replace_one, rel=1e-6)
+    # Categories and count weights are rounded to the lattice: 2^-25 of one. Harmonics pay for
+    # truncated waves.
+    tolerance = 1e-5 if "n_harmonics" in shape else 1e-6
+    assert sensitivity(spec(**shape), "replace-one") == pytest.approx(replace_one, rel=tolerance)
     assert sensitivity(spec(**shape), "add-remove") == pytest.approx(add_remove, rel=1e-6)
 
 
@@ -159,6 +171,10 @@ def test_group_widths_become_immutable_integers():
         ({"block_share": 1.0000001}, r"block_share must be a number in \[0, 1\]"),
         ({"block_share": math.nan}, r"block_share must be a number in \[0, 1\]"),
         ({"block_share": math.inf}, r"block_share must be a number in \[0, 1\]"),
+        ({"n_harmonics": 2.0}, "must be integers"),
+        ({"n_harmonics": 0}, "n_harmonics must be in 1 .. 64"),
+        ({"n_harmonics": 65, "n_signed": 130}, "n_harmonics must be in 1 .. 64"),
+        ({"n_harmonics": 2, "n_signed": 6}, "whole families"),
     ],
 )
 def test_bad_shapes(shape, message):

@@ -42,9 +42,12 @@ def test_targets_are_exact_means_and_shares_on_their_scales(make_mixture, schema
     tables = [one_hot.T @ np.eye(n)[codes[:, j]] / 60 for j, n in enumerate(features.atoms.n_codes)]
     assert target.one_way == pytest.approx(np.concatenate(tables, axis=1), abs=1e-6)
     waves = []
+    # Four harmonics under replace-one: squared amplitudes 4 : 3 : 2 : 1 with mean 1.
     for subset, phases in zip(features.subsets, features.phases, strict=True):
         turns = sum(p[codes[:, j]].astype(float) for j, p in zip(subset, phases, strict=True))
-        waves.append(one_hot.T @ np.exp(2j * np.pi * turns / 2**16) / 60)
+        for k in (1, 2, 3, 4):
+            amplitude = np.sqrt((5 - k) / 2.5)
+            waves.append(amplitude * one_hot.T @ np.exp(2j * np.pi * k * turns / 2**16) / 60)
     waves = np.concatenate(waves, axis=1)
     (group,) = target.groups
     # Groups shuffle blocks of frequencies: compare them as sets, in the order of their sizes.
@@ -68,9 +71,11 @@ def test_stated_noise_is_that_of_the_target(make_mixture, schema, table, adjacen
     assert target.one_way_stddev == pytest.approx(scale * np.sqrt(q / 0.2), rel=1e-3)
     assert target.one_way_weight == pytest.approx((0.2 / q) / 0.8, rel=1e-3)
     assert target.class_weights.tolist() == [1, 1]
-    weight = 0.2 if adjacency == "add-remove" else np.sqrt(0.8)
-    assert release.spec.count_steps / 2.0**release.spec.lattice_bits == pytest.approx(weight)
-    bound = 1 + 0.04 if adjacency == "add-remove" else 4 * 0.8 + 2 * 0.2
+    # Free counts: at W^2 = S / 4 another label costs as much as the largest distance of two rows.
+    weight = 0.2 if adjacency == "add-remove" else np.sqrt(0.8 / 4)
+    steps = release.spec.count_steps / 2.0**release.spec.lattice_bits
+    assert steps == pytest.approx(weight, rel=1e-4)
+    bound = 1 + 0.04 if adjacency == "add-remove" else 2.5 * 0.8 + 2 * 0.2
     one = 4.0**release.spec.lattice_bits
     assert release.sensitivity_squared / one == pytest.approx(bound, rel=1e-5)
 
@@ -129,7 +134,7 @@ def test_defaults_follow_the_noise_and_choices_stay(monkeypatch):
     assert (noisy.n_components, noisy.n_mixtures, noisy.learning_rate) == (400, 4, 0.03)
     clear = settings_used(monkeypatch, plan(), 0.001)
     assert (clear.n_components, clear.n_mixtures, clear.learning_rate) == (1000, 1, 0.1)
-    assert (noisy.n_steps, clear.n_steps) == (2000, 1200)
+    assert (noisy.n_steps, clear.n_steps) == (2000, 1600)
     chosen = plan(MixtureGenerator(6, n_mixtures=3), learning_rate=0.2)
     kept = settings_used(monkeypatch, chosen, 0.001)
     assert (kept.n_components, kept.n_mixtures, kept.learning_rate) == (6, 3, 0.2)
@@ -214,7 +219,8 @@ def test_from_a_saved_release(make_mixture, schema, table, tmp_path):
         "max_subsets": len(again.release_.public_arrays["subset_shapes"]),
         "n_bins": 8,
         "n_frequencies": 60,
-        "orders": (2, 3),
+        "n_harmonics": 4,
+        "orders": (2,),
     }
     pd.testing.assert_frame_equal(
         again.sample(20, random_state=1), synthesizer.sample(20, random_state=1)
@@ -265,3 +271,28 @@ def test_the_joint_objective(make_mixture, schema, table):
     assert len(joint.sample(5)) == 5
     with pytest.raises(InputError, match="class_weight must be None or 'balanced'"):
         joint.retrain(class_weight="equal")
+
+
+@pytest.mark.parametrize(
+    ("params", "orders"),
+    [
+        # 60 rows at epsilon = 1 drown triples; under add-remove 30,000 are taken for granted.
+        ({"adjacency": "replace-one"}, {2}),
+        ({"adjacency": "replace-one", "n_rows_hint": 10**6}, {2}),
+        ({"adjacency": "add-remove"}, {2, 3}),
+        ({"adjacency": "add-remove", "n_rows_hint": 60}, {2}),
+    ],
+)
+def test_features_follow_the_number_of_rows_only_where_it_is_public(
+    make_mixture, schema, table, params, orders
+):
+    release = make_mixture(schema, **params).fit(table).release_
+    found = InteractionFeatureMap.from_release(release).subsets
+    assert {len(subset) for subset in found} == orders
+
+
+def test_with_units_the_number_of_rows_stays_private(make_mixture, schema, table):
+    units = np.arange(60) // 2
+    release = make_mixture(schema, rows_per_unit=2).fit(table, unit_id=units).release_
+    found = InteractionFeatureMap.from_release(release).subsets
+    assert {len(subset) for subset in found} == {2, 3}

@@ -62,13 +62,14 @@ def test_expected_features_are_those_of_the_joint_distribution(phases, mixture):
 
 @pytest.mark.parametrize("size", [1000, 30])
 def test_loss_and_gradient_equal_those_of_automatic_differentiation(phases, target, mixture, size):
-    groups = frequency_groups(SUBSETS, phases, target, size, np.random.default_rng(2))
+    amplitudes = np.random.default_rng(5).uniform(0.5, 2, 102)
+    groups = frequency_groups(SUBSETS, phases, target, amplitudes, size, np.random.default_rng(2))
     assert len(groups) == max(1, round(102 / size))
     atoms = [a.requires_grad_() for a in mixture[0]]
     shares = mixture[1].requires_grad_()
     weights = torch.tensor([0.5, 1.0, 1.5])
     released = torch.tensor(target[:, :102] + 1j * target[:, 102:]).cfloat()
-    expected = predicted(phases, atoms, shares)
+    expected = torch.tensor(amplitudes).float() * predicted(phases, atoms, shares)
     squares = (expected - released).abs().square() * weights[:, None]
     squares.sum().backward()
     # Groups have unequal sizes: undo the mean over each, and they add up to the whole.
@@ -91,7 +92,7 @@ def test_loss_and_gradient_equal_those_of_automatic_differentiation(phases, targ
 def test_groups_hold_each_frequency_once(phases):
     # The target tells frequencies apart.
     numbers = np.tile(np.arange(102.0), (N_CLASSES, 2))
-    groups = frequency_groups(SUBSETS, phases, numbers, 30, np.random.default_rng(0))
+    groups = frequency_groups(SUBSETS, phases, numbers, np.ones(102), 30, np.random.default_rng(0))
     found = np.concatenate([group.cosines[:, 0].numpy() for group in groups])
     assert np.array_equal(np.sort(found), np.arange(102))
     assert all(torch.equal(group.cosines, group.sines) for group in groups)

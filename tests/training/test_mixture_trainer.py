@@ -52,7 +52,7 @@ def released(joint, noise=0.0, one_way=True, size=200, seed=0):
     tables = [joint.sum(axis=tuple(1 + i for i in range(3) if i != j)) for j in range(3)]
     exact = np.concatenate(tables, axis=1)
     return MixtureTarget(
-        groups=frequency_groups(SUBSETS, phases, target, size, rng),
+        groups=frequency_groups(SUBSETS, phases, target, np.ones(target.shape[1] // 2), size, rng),
         n_codes=N_CODES,
         n_ordered=N_ORDERED,
         one_way=exact + noise * rng.normal(size=exact.shape) if one_way else None,
