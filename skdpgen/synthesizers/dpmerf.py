@@ -38,7 +38,6 @@ from skdpgen.synthesizers._feature_maps import (
 )
 from skdpgen.synthesizers._parameters import (
     as_schema,
-    check_number,
     seed_sequence,
     unit_codes,
     unit_column,
@@ -360,9 +359,10 @@ class DPMERFSynthesizer(ReleaseSynthesizer):
     def _release_facts(self, n_rows: int | None) -> ReleaseFacts:
         """What features may know; under add-remove and with units the number of rows is private."""
         hint = _USUAL_N_ROWS if self.n_rows_hint is None else self.n_rows_hint
-        check_number("n_rows_hint", hint, Integral)
-        if hint < 1:
-            raise InputError(f"n_rows_hint must be at least 1, got {hint}.")
+        if isinstance(hint, bool) or not isinstance(hint, Integral) or hint < 1:
+            raise PrivacyParameterError(
+                f"n_rows_hint must be an integer, at least 1, got {hint!r}."
+            )
         if n_rows is None or self.adjacency == "add-remove":
             n_rows = hint
         noise = noise_multiplier(self.epsilon, self.delta) * check_rows_per_unit(self.rows_per_unit)

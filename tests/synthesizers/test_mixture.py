@@ -293,6 +293,7 @@ def test_features_follow_the_number_of_rows_only_where_it_is_public(
 
 def test_with_units_the_number_of_rows_stays_private(make_mixture, schema, table):
     units = np.arange(60) // 2
-    release = make_mixture(schema, rows_per_unit=2).fit(table, unit_id=units).release_
+    synthesizer = make_mixture(schema, rows_per_unit=2, n_rows_hint=10**6)
+    release = synthesizer.fit(table, unit_id=units).release_
     found = InteractionFeatureMap.from_release(release).subsets
     assert {len(subset) for subset in found} == {2, 3}
