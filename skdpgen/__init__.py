@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .privacy.noise import insecure_noise as insecure_noise
     from .privacy.release import Release as Release
     from .synthesizers.dpmerf import DPMERFSynthesizer as DPMERFSynthesizer
+    from .synthesizers.sliced import SlicedFDivSynthesizer as SlicedFDivSynthesizer
 
 __version__ = "0.1.0.dev0"
 
@@ -35,6 +36,7 @@ __getattr__, __dir__, __all__ = attach(
         "PrivacyLedger": "privacy.ledger",
         "Release": "privacy.release",
         "Schema": "data.schema",
+        "SlicedFDivSynthesizer": "synthesizers.sliced",
         "TabularPreprocessor": "data.preprocessing",
         "insecure_noise": "privacy.noise",
         "mmd_error_bound": "divergences.bounds",

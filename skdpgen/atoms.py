@@ -84,6 +84,11 @@ class AtomColumn:
         cuts: npt.NDArray[np.float64] = np.where(middle > below, middle, above)
         return cuts
 
+    @property
+    def centers(self) -> npt.NDArray[np.float64]:
+        """Middle of each atom of a number, in [0, 1]; empty for a category."""
+        return (np.array(self.lower) + np.array(self.upper)) / 2
+
     def encode(self, rows: npt.NDArray[np.floating]) -> npt.NDArray[np.int64]:
         """Code of each encoded row, shape (n,)."""
         if self.position is None:

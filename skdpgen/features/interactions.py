@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from skdpgen.atoms import AtomLayout
 from skdpgen.exceptions import PrivacyParameterError
+from skdpgen.features.subsets import choose_subsets
 from skdpgen.privacy.batches import CodeBatch
 from skdpgen.privacy.codes import CodeFourier
 from skdpgen.privacy.spec import EmbeddingSpec
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from skdpgen.privacy.release import Release
 
 __all__ = ["InteractionFeatureMap"]
-
-# Subsets are listed and drawn from up to this many; beyond it they are drawn one by one.
-_LISTED = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +137,7 @@ class InteractionFeatureMap:
         possible = sorted({min(order, n_columns) for order in orders})
         for position, order in enumerate(possible):
             share = n_families // len(possible) + (position < n_families % len(possible))
-            chosen, weights = _choose_subsets(atoms.n_codes, order, min(max_subsets, share), rng)
+            chosen, weights = choose_subsets(atoms.n_codes, order, min(max_subsets, share), rng)
             stops = np.rint(np.cumsum(weights) / weights.sum() * share).astype(int)
             for subset, size in zip(chosen, np.diff(stops, prepend=0).tolist(), strict=True):
                 if size:
@@ -284,34 +282,6 @@ def _check(
 def _is(kind: type, value: object) -> bool:
     """Whether a value is a number of this kind; booleans aren't."""
     return isinstance(value, kind) and not isinstance(value, bool)
-
-
-def _choose_subsets(
-    n_codes: Sequence[int], order: int, most: int, rng: np.random.RandomState
-) -> tuple[list[tuple[int, ...]], npt.NDArray[np.float64]]:
-    """Subsets of an order in lexical order, at most so many, and their weights.
-
-    The weight of a subset is the product of its columns' bits, log2 of their numbers of codes: a
-    pair of wide columns has more to tell than a pair of flags. Of too many subsets a weighted
-    choice without replacement is made (the largest of log-weights plus Gumbel noise).
-    """
-    bits = np.log2(np.array(n_codes, dtype=np.float64))
-    n_columns = len(n_codes)
-    # Drawn one by one, the last of them would be awaited forever: most must be a small part.
-    if math.comb(n_columns, order) <= max(_LISTED, 4 * most):
-        listed = list(itertools.combinations(range(n_columns), order))
-    else:
-        share = bits / bits.sum()
-        found: set[tuple[int, ...]] = set()
-        while len(found) < most:
-            found.add(tuple(sorted(rng.choice(n_columns, order, False, share).tolist())))
-        listed = sorted(found)
-    weights = np.prod(bits[np.array(listed)], axis=1)
-    if len(listed) > most:
-        keys = np.log(weights) + rng.gumbel(size=len(weights))
-        kept = np.sort(np.argsort(-keys, kind="stable")[:most])
-        listed, weights = [listed[i] for i in kept], weights[kept]
-    return listed, weights
 
 
 def _phases(

@@ -32,17 +32,17 @@ class MixtureGenerator(BaseEstimator):
     spread : float, default=0.2
         Standard deviation of the initial logits around those of the one-way tables. Small: the
         components start alike, and differ only where the release asks for it.
-    floor_ratio : float, default=1.0
+    floor_ratio : float, default=None
         Training stops when the loss is below this multiple of what noise alone leaves in
-        expectation; 0 never stops early.
+        expectation; 0 never stops early. None is 0.97, or 1 where noise is large.
 
     Notes
     -----
     Noise is small where its standard deviation is below 0.004 on a feature of amplitude 1: at
     epsilon = 1 and 10,000 frequencies that takes about 100,000 rows under add-remove, and twice as
-    many under replace-one. There the fit is limited by
-    what a mixture can express, not by noise that averaging would calm. The learning rate and the
-    number of steps then differ too, unless they are given.
+    many under replace-one. There the fit is limited by what a mixture can express, not by noise
+    that averaging would calm. Noise is large above 0.03. The learning rate and the number of steps
+    follow it too, unless they are given.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class MixtureGenerator(BaseEstimator):
         *,
         n_mixtures: int | None = None,
         spread: float = 0.2,
-        floor_ratio: float = 1.0,
+        floor_ratio: float | None = None,
     ) -> None:
         self.n_components = n_components
         self.n_mixtures = n_mixtures

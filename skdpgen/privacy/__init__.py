@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from .mechanisms import MeanEmbeddingMechanism as MeanEmbeddingMechanism
     from .noise import insecure_noise as insecure_noise
     from .release import Release as Release
+    from .slicing import SlicingBatch as SlicingBatch
+    from .slicing import SlicingMechanism as SlicingMechanism
+    from .slicing_release import SlicingRelease as SlicingRelease
     from .spec import EmbeddingSpec as EmbeddingSpec
 
 __getattr__, __dir__, __all__ = attach(
@@ -34,6 +37,9 @@ __getattr__, __dir__, __all__ = attach(
         "PrivacyLedger": "ledger",
         "Release": "release",
         "RowBatch": "batches",
+        "SlicingBatch": "slicing",
+        "SlicingMechanism": "slicing",
+        "SlicingRelease": "slicing_release",
         "compose_gaussian": "accounting",
         "gaussian_delta": "accounting",
         "gaussian_epsilon": "accounting",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypedDict
 
 from skdpgen.exceptions import PrivacyParameterError
 
@@ -12,6 +12,7 @@ __all__ = [
     "MAXIMUM_ROWS_PER_UNIT",
     "Adjacency",
     "LedgerEntry",
+    "SlicingFacts",
     "Unit",
     "check_adjacency",
     "check_rows_per_unit",
@@ -76,6 +77,12 @@ class LedgerEntry:
         The guarantee of this spend on its own.
     private : bool
         False for a release made with insecure noise.
+    n_directions, dimension : int
+        Of a slicing release with Gaussian directions, whose ``sensitivity_squared`` is the squared
+        diameter of the rows; both 0 for a Gaussian release.
+    value_step : float
+        Of a slicing release: what rounding adds, in lattice steps (see
+        :mod:`~skdpgen.privacy.slicing_accounting`).
 
     Raises
     ------
@@ -93,6 +100,9 @@ class LedgerEntry:
     epsilon: float
     delta: float
     private: bool = True
+    n_directions: int = 0
+    dimension: int = 0
+    value_step: float = 0.0
 
     def __post_init__(self) -> None:
         check_adjacency(self.adjacency)
@@ -104,15 +114,53 @@ class LedgerEntry:
             and self.epsilon >= 0
             and 0 <= self.delta <= 1
             and isinstance(self.private, bool)
+            and _is_integer(self.n_directions, 0, 2**20)
+            and _is_integer(self.dimension, 0, 2**20)
+            and (self.n_directions == 0) == (self.dimension == 0)
+            and 0 <= self.value_step < math.inf
         ):
             raise PrivacyParameterError("a ledger entry has a field that is out of range.")
+        # A row against no row isn't a change by at most the diameter, nor are several rows.
+        if self.n_directions and (self.adjacency, self.unit, self.rows_per_unit) != (
+            "replace-one",
+            "row",
+            1,
+        ):
+            raise PrivacyParameterError("a slicing release protects one row, under replace-one.")
+
+    @property
+    def protected(self) -> bool:
+        """Whether there is noise, and it is secure."""
+        return self.private and self.noise_stddev > 0
 
     @property
     def mu(self) -> float:
-        """Sensitivity over noise standard deviation; ``inf`` where nothing protects the rows."""
-        if not self.private or self.noise_stddev == 0:
+        """Sensitivity over noise standard deviation of a Gaussian release.
+
+        ``inf`` where nothing protects the rows, and for a slicing release: no ``mu`` describes it.
+        """
+        if not self.protected or self.n_directions:
             return math.inf
         return math.sqrt(self.sensitivity_squared) / self.noise_stddev
+
+    @property
+    def slicing(self) -> SlicingFacts:
+        """Arguments of :mod:`~skdpgen.privacy.slicing_accounting` for a slicing release."""
+        return {
+            "n_directions": self.n_directions,
+            "dimension": self.dimension,
+            "diameter": math.sqrt(self.sensitivity_squared),
+            "value_step": self.value_step,
+        }
+
+
+class SlicingFacts(TypedDict):
+    """What a slicing release is, but for its noise; lengths in lattice steps."""
+
+    n_directions: int
+    dimension: int
+    diameter: float
+    value_step: float
 
 
 def _is_integer(value: object, low: int, high: int) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import sqlite3
 import threading
@@ -18,6 +19,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from skdpgen.exceptions import BudgetExceededError, PrivacyParameterError
 from skdpgen.privacy.accounting import (
     check_epsilon_delta,
@@ -26,12 +29,20 @@ from skdpgen.privacy.accounting import (
     gaussian_epsilon,
 )
 from skdpgen.privacy.entries import Adjacency, LedgerEntry, check_adjacency
+from skdpgen.privacy.slicing_accounting import slicing_delta, slicing_epsilon, slicing_renyi
 
 __all__ = ["PrivacyLedger"]
 
 # In-memory ledgers of this process by key: a copy made by pickle, deepcopy or clone within the
 # process is the same accountant, and no spend gets lost.
 _live: weakref.WeakValueDictionary[str, PrivacyLedger] = weakref.WeakValueDictionary()
+
+# Half of the slack in delta that calibration keeps; the other half is for what formulas leave out.
+_SLACK = 5e-9
+# Renyi orders among which a total is optimized.
+_ORDERS = (1 + np.logspace(-2, 5, 701)).tolist()
+# Orders that a cap may be certified by, beside its own; they share a tenth of its delta.
+_SPARE_ORDERS = (1.25, 1.5, 2.0, 3.0, 5.0, 9.0, 17.0, 33.0, 65.0, 129.0)
 
 
 class PrivacyLedger:
@@ -56,6 +67,12 @@ class PrivacyLedger:
     What is guaranteed is the cap. The running total is exact for spends that were planned without
     looking at it; a stopping rule that reads it should rely on the cap instead.
     All entries of a ledger protect the same unit of privacy: rows, or units of several rows.
+
+    Gaussian spends alone add up exactly, and a slicing release alone has its exact profile. Several
+    of them, or one beside Gaussian spends, are added up as Renyi curves: the exact joint profile
+    needs noise that is fixed before the directions are seen, which a ledger can't know. The cap
+    then holds however spends are chosen, provided that whether there will be a slicing release at
+    all isn't decided by looking at earlier Gaussian ones.
 
     Examples
     --------
@@ -107,7 +124,7 @@ class PrivacyLedger:
     def spent(self, delta: float) -> float:
         """Total epsilon of all entries at ``delta``; ``inf`` once one of them is not private."""
         entries = self.entries
-        return gaussian_epsilon(delta, _total_mu(entries, self._relation(entries)))
+        return _total_epsilon(entries, self._relation(entries), delta)
 
     @property
     def detached(self) -> bool:
@@ -162,10 +179,10 @@ class PrivacyLedger:
                 "all entries of a ledger must protect the same unit: a guarantee for rows can't be "
                 "added to one for units of several rows. Start a new PrivacyLedger."
             )
-        total = _total_mu(entries, self._relation(entries))
+        mu, slicing = _split(entries, self._relation(entries))
         if self.epsilon is None or self.delta is None:
             return
-        if not gaussian_delta(self.epsilon, total) <= self.delta:
+        if not _fits(mu, slicing, self.epsilon, self.delta):
             raise BudgetExceededError(
                 f"this spend would take the total beyond the ledger's cap of epsilon = "
                 f"{self.epsilon:g}, delta = {self.delta:g}; nothing was read or released."
@@ -225,16 +242,61 @@ def _restore(
     return ledger
 
 
-def _total_mu(entries: Iterable[LedgerEntry], relation: Adjacency) -> float:
-    mus = []
+def _split(entries: Iterable[LedgerEntry], relation: Adjacency) -> tuple[float, list[LedgerEntry]]:
+    """Total ``mu`` of the Gaussian spends, infinite if one isn't protected; slicing spends."""
+    mus, slicing = [], []
     for entry in entries:
         if relation == "add-remove" and entry.adjacency == "replace-one":
             raise PrivacyParameterError(
                 "a replace-one spend can't be added to an add-remove ledger: it says nothing "
                 "about adding or removing a row."
             )
-        mus.append(entry.mu if entry.adjacency == relation else 2 * entry.mu)
-    return compose_gaussian(mus)
+        if entry.n_directions and entry.protected:
+            slicing.append(entry)
+        else:
+            mus.append(entry.mu if entry.adjacency == relation else 2 * entry.mu)
+    return compose_gaussian(mus), slicing
+
+
+def _total_epsilon(entries: Iterable[LedgerEntry], relation: Adjacency, delta: float) -> float:
+    mu, slicing = _split(entries, relation)
+    if not slicing or mu == math.inf:
+        return gaussian_epsilon(delta, mu)
+    if mu == 0 and len(slicing) == 1:
+        return slicing_epsilon(delta, slicing[0].noise_stddev, **slicing[0].slicing)
+    _, delta = check_epsilon_delta(1.0, delta)
+    totals = (_renyi(order, mu, slicing) + _conversion(order, delta) for order in _ORDERS)
+    return max(0.0, min(totals))
+
+
+def _fits(mu: float, slicing: list[LedgerEntry], epsilon: float, delta: float) -> bool:
+    if not slicing or mu == math.inf:
+        return gaussian_delta(epsilon, mu) <= delta
+    if mu == 0 and len(slicing) == 1:
+        alone = slicing_delta(epsilon, slicing[0].noise_stddev, **slicing[0].slicing)
+        return alone * (1 + _SLACK) <= delta
+    # The order that certifies a total may depend on earlier releases if later spends were chosen
+    # by them, and then no theorem allows the best one. But each order certifies the histories for
+    # which it is the first that holds, with its own share of delta, and the shares add up to delta.
+    # Most goes to the order at which a Gaussian that uses up the cap is certified best.
+    spare = 0.1 * delta / len(_SPARE_ORDERS)
+    own = max(_ORDERS, key=lambda order: (epsilon - _conversion(order, 0.9 * delta)) / order)
+    shares = [(own, 0.9 * delta), *((order, spare) for order in _SPARE_ORDERS)]
+    return any(
+        _renyi(order, mu, slicing) + _conversion(order, share) <= epsilon for order, share in shares
+    )
+
+
+def _renyi(order: float, mu: float, slicing: list[LedgerEntry]) -> float:
+    """Renyi divergence of all spends together: the sum, also if they were chosen adaptively."""
+    curves = [slicing_renyi(order, spend.noise_stddev, **spend.slicing) for spend in slicing]
+    return math.fsum([order * mu * mu / 2, *curves])
+
+
+def _conversion(order: float, delta: float) -> float:
+    """What is added to a Renyi divergence to give epsilon (arXiv 2004.00010, Prop. 12)."""
+    delta *= 1 - _SLACK
+    return math.log1p(-1 / order) - (math.log(delta) + math.log(order)) / (order - 1)
 
 
 def _to_json(entry: LedgerEntry) -> str:

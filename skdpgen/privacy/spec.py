@@ -131,7 +131,8 @@ class EmbeddingSpec:
         # An entry is at most two steps from its wave, so a difference of two entries at most four:
         # |v - v'| <= |u - u'| + 4 sqrt(n_signed), squared and rounded up.
         truncation = 16 * self.n_signed
-        return waves + truncation + math.isqrt(4 * waves * truncation) + 1
+        fejer = waves + truncation + math.isqrt(4 * waves * truncation) + 1
+        return min(fejer, 4 * self.signed_bound)
 
     @property
     def category_steps(self) -> int:

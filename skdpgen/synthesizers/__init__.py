@@ -7,7 +7,13 @@ from skdpgen._lazy import attach
 if TYPE_CHECKING:
     from .base import ReleaseSynthesizer as ReleaseSynthesizer
     from .dpmerf import DPMERFSynthesizer as DPMERFSynthesizer
+    from .sliced import SlicedFDivSynthesizer as SlicedFDivSynthesizer
 
 __getattr__, __dir__, __all__ = attach(
-    __name__, {"DPMERFSynthesizer": "dpmerf", "ReleaseSynthesizer": "base"}
+    __name__,
+    {
+        "DPMERFSynthesizer": "dpmerf",
+        "ReleaseSynthesizer": "base",
+        "SlicedFDivSynthesizer": "sliced",
+    },
 )

@@ -10,13 +10,20 @@ from skdpgen.exceptions import PrivacyParameterError, ReleaseError
 from skdpgen.features.interactions import InteractionFeatureMap
 from skdpgen.features.mixed import MixedFeatureMap
 from skdpgen.features.settings import GaussianFeatures, InteractionFeatures, ReleaseFacts
+from skdpgen.features.slices import SliceFeatureMap
 from skdpgen.privacy.codes import CodeFourier
 from skdpgen.privacy.release import Release
 from skdpgen.synthesizers._table import TableCodec
 
 __all__ = ["FeatureMap", "code_features", "draw_feature_map", "feature_map_of", "fits"]
 
-FeatureMap: TypeAlias = MixedFeatureMap | InteractionFeatureMap
+FeatureMap: TypeAlias = MixedFeatureMap | InteractionFeatureMap | SliceFeatureMap
+
+_KINDS: dict[str, type[FeatureMap]] = {
+    "gaussian": MixedFeatureMap,
+    "interactions": InteractionFeatureMap,
+    "slices": SliceFeatureMap,
+}
 
 
 def draw_feature_map(
@@ -59,14 +66,25 @@ def code_features(features: FeatureMap) -> CodeFourier | None:
 
 
 def feature_map_of(release: Release) -> FeatureMap:
-    """The feature map that a release was made with."""
-    # Releases from before there were two kinds name none.
+    """The feature map that a release was made with.
+
+    Raises
+    ------
+    ReleaseError
+        If the map is damaged, unknown, or contradicts what the release says of its rows.
+    """
+    # Releases from before there were several kinds name none.
     kind = release.public["feature_map"].get("kind", "gaussian")
-    if kind == "gaussian":
-        return MixedFeatureMap.from_release(release)
-    if kind == "interactions":
-        return InteractionFeatureMap.from_release(release)
-    raise ReleaseError("the release was made with features that this version doesn't know.")
+    if kind not in _KINDS:
+        raise ReleaseError("the release was made with features that this version doesn't know.")
+    try:
+        features = _KINDS[kind].from_release(release)
+        expected = features.spec(release.spec.n_classes, release.spec.count_weight)
+    except Exception as error:
+        raise ReleaseError(f"the feature map of the release is damaged: {error}") from None
+    if expected != release.spec:
+        raise ReleaseError("the feature map of the release contradicts its spec.")
+    return features
 
 
 def fits(features: FeatureMap, codec: TableCodec) -> bool:

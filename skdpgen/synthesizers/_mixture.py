@@ -9,28 +9,33 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from skdpgen.features.interactions import InteractionFeatureMap
+from skdpgen.features.mixed import MixedFeatureMap
 from skdpgen.generators.mixture import MixtureGenerator, ProductMixture
 from skdpgen.privacy.release import Release
+from skdpgen.synthesizers._feature_maps import feature_map_of
+from skdpgen.synthesizers._mixture_target import mixture_target
 from skdpgen.synthesizers._parameters import given_numbers
-from skdpgen.training.mixture_objective import frequency_groups
-from skdpgen.training.mixture_trainer import MixtureSettings, MixtureTarget, fit_mixture
+from skdpgen.training.mixture_trainer import MixtureSettings, fit_mixture
 from skdpgen.training.trainer import resolve_device
 
 __all__ = ["MixturePlan", "MixtureResult", "plan_mixture"]
 
-# Features with less noise than this are limited by what a mixture can express: one large mixture,
-# fitted fast. Above it, several small ones are averaged, fitted slowly.
-_SMALL_NOISE = 0.004
-_FOR_SMALL_NOISE: dict[str, Any] = {
-    "n_components": 1000,
-    "n_mixtures": 1,
-    "learning_rate": 0.1,
-    "n_steps": 1600,
-}
-
-# Classes rarer than this get no more weight: their released features are mostly noise.
-_RAREST = 0.01
+# Up to which noise on a feature (standard deviation at amplitude 1) settings other than those of
+# MixtureSettings are better. With the least noise a fit is limited by what a mixture can express:
+# one large mixture, fitted fast. With more, several small ones are averaged, fitted slowly.
+_UP_TO_NOISE: tuple[tuple[float, dict[str, Any]], ...] = (
+    (
+        0.004,
+        {
+            "n_components": 1000,
+            "n_mixtures": 1,
+            "learning_rate": 0.1,
+            "n_steps": 1600,
+            "floor_ratio": 0.97,
+        },
+    ),
+    (0.03, {"learning_rate": 0.05, "floor_ratio": 0.97}),
+)
 
 
 @dataclass(frozen=True)
@@ -82,16 +87,16 @@ class MixturePlan:
     sampling_seed: int
 
     def train(self, release: Release) -> MixtureResult:
-        """Run the plan on a release of interaction features.
+        """Run the plan on a release of interaction features or wrapped slices.
 
         There are no rows in this signature: by construction it is post-processing.
         """
-        features = InteractionFeatureMap.from_release(release)
+        features = feature_map_of(release)
+        assert not isinstance(features, MixedFeatureMap)
         target = mixture_target(features, release, self.settings, self.balanced)
-        settings = self.settings
-        if target.feature_stddev < _SMALL_NOISE:
-            free = {n: v for n, v in _FOR_SMALL_NOISE.items() if n not in self.chosen}
-            settings = replace(settings, **free)
+        suited = next((v for limit, v in _UP_TO_NOISE if target.feature_stddev < limit), {})
+        free = {name: value for name, value in suited.items() if name not in self.chosen}
+        settings = replace(self.settings, **free)
         fitted = fit_mixture(target, settings)
         return MixtureResult(
             generator=ProductMixture.average(features.atoms, fitted.probabilities, fitted.shares),
@@ -138,45 +143,3 @@ def plan_mixture(
         chosen.setdefault("n_components", settings.n_components)
     resolve_device(device)
     return MixturePlan(settings, frozenset(chosen), balanced, sampling)
-
-
-def mixture_target(
-    features: InteractionFeatureMap, release: Release, settings: MixtureSettings, balanced: bool
-) -> MixtureTarget:
-    """What a release says about features of mean squared amplitude 1 and shares of codes."""
-    spec = release.spec
-    one = 2.0**spec.lattice_bits
-    harmonics = np.array(features.fourier.amplitudes(spec.signed_bound)) / one
-    amplitude = float(np.sqrt(np.mean(harmonics**2)))
-    category = spec.category_steps / one
-    embedding = release.mean_embedding()
-    n_signed = spec.n_signed
-    waves = features.waves()
-    sizes = [tables[0].shape[1] // len(harmonics) for tables in waves]
-    groups = frequency_groups(
-        features.subsets,
-        waves,
-        embedding[:, :n_signed] / amplitude,
-        np.concatenate([np.repeat(harmonics, size) for size in sizes]) / amplitude,
-        settings.batch_size,
-        np.random.default_rng(settings.seed),
-        resolve_device(settings.device),
-    )
-    proportions = release.class_proportions()
-    weights = np.ones(len(proportions))
-    if balanced:
-        # Between the joint objective, in which a rare class counts by its squared share, and one
-        # in which all count the same and the rarest, mostly noise, count most.
-        weights = 1 / np.sqrt(np.maximum(proportions, _RAREST))
-    return MixtureTarget(
-        groups=groups,
-        n_codes=features.atoms.n_codes,
-        n_ordered=features.atoms.n_ordered,
-        one_way=embedding[:, n_signed:] / category if category else None,
-        proportions=proportions,
-        feature_stddev=release.coordinate_stddev / amplitude,
-        one_way_stddev=release.coordinate_stddev / category if category else 0.0,
-        class_weights=weights / weights.mean(),
-        # Released coordinates all have the same noise, so squared errors count alike on that scale.
-        one_way_weight=(category / amplitude) ** 2 / features.n_frequencies,
-    )

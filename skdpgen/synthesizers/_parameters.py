@@ -24,10 +24,14 @@ __all__ = [
     "check_number",
     "checked_ledger",
     "given_numbers",
+    "n_rows_hint",
     "seed_sequence",
     "unit_codes",
     "unit_column",
 ]
+
+# What defaults take for the number of rows where it is private and no hint is given.
+_USUAL_N_ROWS = 30_000
 
 
 def as_schema(schema: object, X: Any) -> Schema:
@@ -58,6 +62,16 @@ def seed_sequence(random_state: object) -> np.random.SeedSequence:
         f"random_state must be None, a nonnegative integer or a numpy RandomState, "
         f"got {random_state!r}."
     )
+
+
+def n_rows_hint(value: Any) -> int:
+    """The hint that a user gave about a private number of rows, or what is usual."""
+    if value is None:
+        return _USUAL_N_ROWS
+    integer = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not integer or not 1 <= value < 2**53:
+        raise PrivacyParameterError(f"n_rows_hint must be an integer in 1 .. 2^53, got {value!r}.")
+    return int(value)
 
 
 def check_number(name: str, value: object, kind: type) -> None:

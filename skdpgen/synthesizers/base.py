@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -22,7 +22,10 @@ from skdpgen.synthesizers._table import TableCodec
 
 if TYPE_CHECKING:
     from skdpgen.synthesizers._mixture import MixturePlan
+    from skdpgen.synthesizers._sliced import SlicedPlan
     from skdpgen.synthesizers._training import TrainingPlan
+
+    Plan: TypeAlias = TrainingPlan | MixturePlan | SlicedPlan
 
 __all__ = ["ReleaseSynthesizer"]
 
@@ -40,11 +43,11 @@ class ReleaseSynthesizer(BaseEstimator):
     ledger: PrivacyLedger | None
 
     @abstractmethod
-    def _plan(self, codec: TableCodec, features: FeatureMap) -> TrainingPlan | MixturePlan:
+    def _plan(self, codec: TableCodec, features: FeatureMap) -> Plan:
         """The untrained generator, settings and seeds; raises for bad parameters."""
 
     @abstractmethod
-    def _train(self, plan: TrainingPlan | MixturePlan) -> Self:
+    def _train(self, plan: Plan) -> Self:
         """Train on :attr:`release_`."""
 
     # -- training -------------------------------------------------------------------------------

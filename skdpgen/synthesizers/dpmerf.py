@@ -3,60 +3,33 @@
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Iterator, Mapping
-from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal, Self
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from skdpgen.data.frames import as_series, as_table, n_rows
 from skdpgen.data.schema import Schema
-from skdpgen.exceptions import (
-    InputError,
-    PrivacyParameterError,
-    PrivacyWarning,
-    ReleaseError,
-    SkdpgenWarning,
-)
+from skdpgen.exceptions import InputError, ReleaseError
 from skdpgen.features.interactions import InteractionFeatureMap
+from skdpgen.features.mixed import MixedFeatureMap
 from skdpgen.features.settings import GaussianFeatures, InteractionFeatures, ReleaseFacts
 from skdpgen.generators.mixture import MixtureGenerator
-from skdpgen.privacy.accounting import check_epsilon_delta, noise_multiplier
-from skdpgen.privacy.batches import CodeBatch, RowBatch
+from skdpgen.privacy.accounting import noise_multiplier
 from skdpgen.privacy.entries import check_rows_per_unit
-from skdpgen.privacy.ledger import Adjacency, PrivacyLedger, check_adjacency
-from skdpgen.privacy.mechanisms import MeanEmbeddingMechanism
-from skdpgen.privacy.release import Release
-from skdpgen.privacy.units import bounded_rows
-from skdpgen.synthesizers._feature_maps import (
-    FeatureMap,
-    code_features,
-    draw_feature_map,
-    feature_map_of,
-    fits,
-)
-from skdpgen.synthesizers._parameters import (
-    as_schema,
-    seed_sequence,
-    unit_codes,
-    unit_column,
-)
+from skdpgen.privacy.ledger import Adjacency, PrivacyLedger
+from skdpgen.synthesizers._embedding import EmbeddingSynthesizer
+from skdpgen.synthesizers._feature_maps import FeatureMap, draw_feature_map
+from skdpgen.synthesizers._parameters import n_rows_hint, seed_sequence
 from skdpgen.synthesizers._table import TableCodec
-from skdpgen.synthesizers.base import ReleaseSynthesizer
 
 if TYPE_CHECKING:
     from skdpgen.generators.base import GeneratorSpec
-    from skdpgen.synthesizers._mixture import MixturePlan
-    from skdpgen.synthesizers._training import TrainingPlan
+    from skdpgen.synthesizers.base import Plan
 
 __all__ = ["DPMERFSynthesizer"]
 
-# What defaults take for the number of rows where it is private and no hint is given.
-_USUAL_N_ROWS = 30_000
 
-
-class DPMERFSynthesizer(ReleaseSynthesizer):
+class DPMERFSynthesizer(EmbeddingSynthesizer):
     """Differentially private synthetic tables from one noisy mean embedding (DP-MERF).
 
     ``fit`` reads the private rows once: it sums random features of the rows, crossed with the
@@ -122,7 +95,8 @@ class DPMERFSynthesizer(ReleaseSynthesizer):
         Frequencies a step of a mixture (None is 250), generated rows a step of a network (None is
         256). Post-processing.
     learning_rate : float, default=None
-        Largest learning rate of Adam; None is 0.03 for a mixture and 3e-3 for a network.
+        Largest learning rate of Adam; None is 0.05 for a mixture (0.03 where
+        noise is large, 0.1 where it is small) and 3e-3 for a network.
         Post-processing.
     device : str, default="auto"
         Where to train. Post-processing.
@@ -221,186 +195,34 @@ class DPMERFSynthesizer(ReleaseSynthesizer):
         self.device = device
         self.random_state = random_state
 
-    # -- fitting ----------------------------------------------------------------------------------
+    # -- hooks ------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, *, unit_id: Any = None) -> Self:
-        """Release a noisy mean embedding of the rows, then train a generator on it.
-
-        Everything that can be wrong with the parameters or with the structure of the table is
-        reported before the budget is charged and any cell is read.
-
-        Parameters
-        ----------
-        X : DataFrame or ndarray of shape (n, n_features_in_)
-            The private table: pandas, polars or numpy. It holds the target column if the schema
-            names one and ``y`` is not given.
-        y : array-like of shape (n,), default=None
-            The target, where it isn't a column of ``X``.
-        unit_id : array-like of shape (n,), default=None
-            Whom each row belongs to. At most ``rows_per_unit`` rows of each, the first ones, then
-            contribute, and the guarantee holds for all rows of a unit together.
-
-        Returns
-        -------
-        self : DPMERFSynthesizer
-
-        Raises
-        ------
-        ValueError
-            (:class:`~skdpgen.exceptions.PrivacyParameterError`, ``SchemaError``, ``InputError``)
-            If a parameter is out of range or the table doesn't fit the schema.
-        BudgetExceededError
-            If ``ledger`` has a cap that this spend would exceed.
-
-        Warns
-        -----
-        PrivacyWarning
-            If ``delta`` exceeds one over the number of rows (replace-one without ``unit_id``
-            only: else that number is private).
-        SkdpgenWarning
-            If training diverged.
-        """
-        check_epsilon_delta(self.epsilon, self.delta)
-        check_adjacency(self.adjacency)
-        # Converted once: lists would become arrays of objects over and over.
-        X = as_table(X)
-        y = None if y is None else as_series(y)
-        codec = TableCodec.build(X, y, as_schema(self.schema, X))
-        n = n_rows(X)
-        units = None if unit_id is None else unit_column(unit_id, n)
-        features = draw_feature_map(
-            self.features,
-            codec,
-            self._release_facts(n if units is None else None),
-            np.random.RandomState(seed_sequence(self.random_state).generate_state(4)),
-        )
-        mechanism = MeanEmbeddingMechanism(
-            features.spec(codec.n_classes, self._resolved_count_weight(codec, features, units)),
-            self.epsilon,
-            self.delta,
-            self.adjacency,
-            rows_per_unit=self.rows_per_unit,
-            rows_bounded=units is not None,
-            features=code_features(features),
-        )
-        plan = self._plan(codec, features)
-        ledger = self._ledger_in_use()
-        # With units the number of rows is private: another unit may bring more or fewer.
-        if self.adjacency == "replace-one" and units is None and self.delta > 1 / n:
-            warnings.warn(
-                "delta is larger than one over the number of rows: such a guarantee allows "
-                "publishing a row as it is. Choose delta well below 1 / n.",
-                PrivacyWarning,
-                stacklevel=2,
-            )
-        facts, arrays = features.to_public()
-        release = mechanism.release(
-            self._batches(codec, features, X, y, units, ledger),
-            ledger,
-            public={"feature_map": facts, "schema": codec.public_schema()},
-            public_arrays=arrays,
-        )
-        self._adopt(release, codec)
-        return self._train(plan)
+    def _draw_features(
+        self, codec: TableCodec, n_rows: int | None, random_state: np.random.RandomState
+    ) -> FeatureMap:
+        hint = n_rows_hint(self.n_rows_hint)
+        noise = noise_multiplier(self.epsilon, self.delta) * check_rows_per_unit(self.rows_per_unit)
+        facts = ReleaseFacts(self.adjacency, noise, hint if n_rows is None else max(1, n_rows))
+        return draw_feature_map(self.features, codec, facts, random_state)
 
     @classmethod
-    def from_release(
-        cls, release: Release | str | os.PathLike[str], *, template: Any = None, **params: Any
-    ) -> Self:
-        """Train a synthesizer on a release, without access to rows.
+    def _parameters_of(cls, features: FeatureMap) -> dict[str, Any]:
+        if isinstance(features, InteractionFeatureMap):
+            return {
+                "features": InteractionFeatures(
+                    features.n_frequencies,
+                    orders=tuple(sorted({len(subset) for subset in features.subsets})),
+                    n_bins=features.n_bins,
+                    block_share=features.block_share,
+                    max_subsets=len(features.subsets),
+                    n_harmonics=features.n_harmonics,
+                )
+            }
+        if isinstance(features, MixedFeatureMap):
+            return {"features": GaussianFeatures(max(2, 2 * len(features.frequencies)))}
+        raise ReleaseError("the release wasn't made by DPMERFSynthesizer: it holds slices.")
 
-        Parameters
-        ----------
-        release : Release or path
-            What :attr:`release_` was, or the file it was saved to.
-        template : DataFrame, default=None
-            A frame, possibly without rows, with the names and dtypes that samples shall have. None
-            gives pandas frames with the usual dtypes of the schema.
-        **params
-            Post-processing parameters.
-
-        Returns
-        -------
-        DPMERFSynthesizer
-            Fitted.
-
-        Raises
-        ------
-        ReleaseError
-            If the release doesn't verify, or carries no schema.
-        """
-        if not isinstance(release, Release):
-            release = Release.load(release)
-        release.verify()
-        facts = release.public.get("schema")
-        if facts is None or "feature_map" not in release.public:
-            raise ReleaseError("the release carries no schema, so samples could not be decoded.")
-        schema = Schema.from_dict(facts)
-        features = feature_map_of(release)
-        synthesizer = cls(
-            release.epsilon,
-            release.delta,
-            schema=schema,
-            adjacency=release.adjacency,
-            rows_per_unit=release.rows_per_unit,
-            features=_settings_of(features),
-        )
-        codec = TableCodec.from_schema(schema, template)
-        if codec.n_classes != release.spec.n_classes or not fits(features, codec):
-            raise ReleaseError(
-                "the template or the schema doesn't fit the release: columns, their order in the "
-                "schema, and which dtypes can hold missing values must be those of the fit."
-            )
-        synthesizer._adopt(release, codec)
-        return synthesizer.retrain(**params)
-
-    # -- internals --------------------------------------------------------------------------------
-
-    def _release_facts(self, n_rows: int | None) -> ReleaseFacts:
-        """What features may know; under add-remove and with units the number of rows is private."""
-        hint = _USUAL_N_ROWS if self.n_rows_hint is None else self.n_rows_hint
-        if isinstance(hint, bool) or not isinstance(hint, Integral) or hint < 1:
-            raise PrivacyParameterError(
-                f"n_rows_hint must be an integer, at least 1, got {hint!r}."
-            )
-        if n_rows is None or self.adjacency == "add-remove":
-            n_rows = hint
-        noise = noise_multiplier(self.epsilon, self.delta) * check_rows_per_unit(self.rows_per_unit)
-        return ReleaseFacts(self.adjacency, noise, max(1, n_rows))
-
-    def _resolved_count_weight(self, codec: TableCodec, features: FeatureMap, units: Any) -> float:
-        if not isinstance(self.count_weight, str):
-            return self.count_weight
-        if self.count_weight != "auto":
-            raise PrivacyParameterError(
-                f"count_weight must be 'auto' or a number, got {self.count_weight!r}."
-            )
-        if self.adjacency == "add-remove":
-            return 0.2
-        # Nobody needs the count of an unlabeled table whose number of rows is public.
-        if codec.labels is None and units is None:
-            return 0.0
-        return features.spec(codec.n_classes, 0.0).free_count_weight
-
-    def _batches(
-        self,
-        codec: TableCodec,
-        features: FeatureMap,
-        X: Any,
-        y: Any,
-        units: Any,
-        ledger: PrivacyLedger,
-    ) -> Iterator[RowBatch | CodeBatch]:
-        # Rows are asked for once the charge went through: whatever happens now, it stands.
-        self.ledger_ = ledger
-        keep = None if units is None else bounded_rows(unit_codes(units), self.rows_per_unit)
-        position = 0
-        for rows, labels in codec.encode(X, y):
-            part = slice(position, position + len(rows))
-            yield from features.batches(rows, labels, None if keep is None else keep[part])
-            position += len(rows)
-
-    def _plan(self, codec: TableCodec, features: FeatureMap) -> TrainingPlan | MixturePlan:
+    def _plan(self, codec: TableCodec, features: FeatureMap) -> Plan:
         if self.class_weight not in (None, "balanced"):
             raise InputError(f"class_weight must be None or 'balanced', got {self.class_weight!r}.")
         common: dict[str, Any] = {
@@ -433,32 +255,3 @@ class DPMERFSynthesizer(ReleaseSynthesizer):
             objective="joint" if self.class_weight is None else "reweighted",
             **common,
         )
-
-    def _train(self, plan: TrainingPlan | MixturePlan) -> Self:
-        result = plan.train(self.release_)
-        self.generator_ = result.generator
-        self.loss_curve_ = result.debiased_loss_curve
-        self.noise_floor_ = result.noise_floor
-        if result.status == "diverged":
-            warnings.warn(
-                f"training diverged after {len(result.loss_curve)} steps and was stopped there: "
-                f"call retrain with a smaller learning_rate, which is free.",
-                SkdpgenWarning,
-                stacklevel=3,
-            )
-        self._sampling_rng = np.random.default_rng(plan.sampling_seed)
-        return self
-
-
-def _settings_of(features: FeatureMap) -> GaussianFeatures | InteractionFeatures:
-    """The parameter that describes the features of a release."""
-    if isinstance(features, InteractionFeatureMap):
-        return InteractionFeatures(
-            features.n_frequencies,
-            orders=tuple(sorted({len(subset) for subset in features.subsets})),
-            n_bins=features.n_bins,
-            block_share=features.block_share,
-            max_subsets=len(features.subsets),
-            n_harmonics=features.n_harmonics,
-        )
-    return GaussianFeatures(max(2, 2 * len(features.frequencies)))

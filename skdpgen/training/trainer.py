@@ -17,7 +17,7 @@ from skdpgen.divergences.mmd import Objective, class_weights, embedding_loss, no
 from skdpgen.exceptions import InputError
 from skdpgen.generators.base import Generator
 
-__all__ = ["TrainingResult", "TrainingSettings", "resolve_device", "train"]
+__all__ = ["TrainingResult", "TrainingSettings", "descend", "resolve_device", "train"]
 
 
 @dataclass(frozen=True)
@@ -184,11 +184,44 @@ def train(
     draws from a state seeded by ``settings.seed``.
     """
     device = resolve_device(settings.device)
-    model = copy.deepcopy(generator).to(device).train()
     goal = torch.as_tensor(target, dtype=torch.float32).to(device)
     shares = torch.as_tensor(proportions, dtype=torch.float32).to(device)
     noise_energy = goal.shape[1] * noise_stddev**2
     weights = class_weights(shares, settings.objective, noise_energy)
+
+    def loss(rows: Tensor, labels: Tensor) -> Tensor:
+        return embedding_loss(goal, embed(rows), labels, shares, weights)
+
+    return descend(generator, loss, noise_floor(goal.shape[1], noise_stddev, weights), settings)
+
+
+def descend(
+    generator: Generator,
+    loss_of: Callable[[Tensor, Tensor], Tensor],
+    floor: float,
+    settings: TrainingSettings,
+) -> TrainingResult:
+    """Minimize a loss of generated rows over the weights of a generator, with Adam.
+
+    Parameters
+    ----------
+    generator : Generator
+        Where to start. It is copied, not changed.
+    loss_of : callable
+        Maps encoded rows, shape (n_rows, width), and their one-hot labels, both on the training
+        device, to a scalar, differentiably. Labels are the same in every step: as many rows of
+        each class, one class after the other.
+    floor : float
+        What privacy noise contributes to the loss in expectation.
+    settings : TrainingSettings
+        Steps, batch, learning rate, device and seed.
+
+    Returns
+    -------
+    TrainingResult
+    """
+    device = resolve_device(settings.device)
+    model = copy.deepcopy(generator).to(device).train()
     labels = _stratified_labels(settings.batch_size, model.n_classes).to(device)
     optimizer = torch.optim.Adam(model.parameters(), lr=settings.learning_rate)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, _rate_of(settings.n_steps))
@@ -202,8 +235,7 @@ def train(
             noise = torch.randn(
                 len(labels), model.noise_dim, generator=noise_rng, dtype=torch.float32
             )
-            rows = model(noise.to(device), labels)
-            loss = embedding_loss(goal, embed(rows), labels, shares, weights)
+            loss = loss_of(model(noise.to(device), labels), labels)
             optimizer.zero_grad()
             torch.autograd.backward(loss)
             losses.append(loss.item())
@@ -217,7 +249,7 @@ def train(
     return TrainingResult(
         generator=model.cpu().eval(),
         loss_curve=np.array(losses, dtype=np.float64),
-        noise_floor=noise_floor(goal.shape[1], noise_stddev, weights),
+        noise_floor=floor,
         status=status,
     )
 

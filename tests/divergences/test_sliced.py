@@ -5,11 +5,10 @@ import pytest
 import torch
 from scipy import integrate, stats
 
+from skdpgen.divergences.histograms import draw_from_histograms, histogram_quantiles
 from skdpgen.divergences.sliced import (
     density_ratio,
-    draw_from_histograms,
     f_generator,
-    histogram_quantiles,
     rational_quadratic,
     sliced_f_divergence,
     sliced_mmd,

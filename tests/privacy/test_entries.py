@@ -57,3 +57,42 @@ def test_check_adjacency():
     for other in ("replace_one", None, 1):
         with pytest.raises(PrivacyParameterError, match="'replace-one' or 'add-remove'"):
             check_adjacency(other)
+
+
+SLICING = replace(ENTRY, n_directions=50, dimension=7, value_step=1.5)
+
+
+def test_no_mu_describes_a_slicing_release():
+    assert SLICING.mu == math.inf
+    facts = {"n_directions": 50, "dimension": 7, "diameter": 2.0, "value_step": 1.5}
+    assert SLICING.slicing == facts
+    assert ENTRY.slicing["n_directions"] == 0
+
+
+def test_what_is_protected():
+    for entry in (ENTRY, SLICING):
+        assert entry.protected
+        assert not replace(entry, noise_stddev=0.0).protected
+        assert not replace(entry, private=False).protected
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"n_directions": 0},
+        {"dimension": 0},
+        {"n_directions": -1},
+        {"n_directions": 50.0},
+        {"dimension": 2**20 + 1},
+        {"dimension": True},
+        {"value_step": -1.0},
+        {"value_step": math.nan},
+        {"value_step": math.inf},
+        {"adjacency": "add-remove"},
+        {"unit": "unit"},
+        {"rows_per_unit": 2},
+    ],
+)
+def test_a_slicing_entry_out_of_range_is_refused(change):
+    with pytest.raises(PrivacyParameterError):
+        replace(SLICING, **change)

@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import gc
+import json
 import math
 import multiprocessing
 import pickle
@@ -12,13 +13,16 @@ import sys
 import threading
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
 
 from skdpgen.exceptions import BudgetExceededError, PrivacyParameterError
+from skdpgen.privacy import ledger as ledger_module
 from skdpgen.privacy.accounting import gaussian_epsilon, noise_multiplier
 from skdpgen.privacy.entries import LedgerEntry
 from skdpgen.privacy.ledger import PrivacyLedger
+from skdpgen.privacy.slicing_accounting import slicing_epsilon, slicing_noise_stddev
 
 STARTS = [
     pytest.param(
@@ -370,3 +374,182 @@ def test_a_refused_spend_leaves_the_file_unlocked(tmp_path):
     with contextlib.closing(sqlite3.connect(tmp_path / "ledger.db", timeout=0)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         assert connection.execute("SELECT * FROM sqlite_master").fetchall() == []
+
+
+# -- slicing releases ------------------------------------------------------------------------------
+
+
+FACTS = {"n_directions": 50, "dimension": 10, "diameter": 2.0**20, "value_step": 1.5}
+
+
+def slicing(epsilon=1.0, delta=1e-5, **kwargs):
+    stddev = slicing_noise_stddev(epsilon, delta, **FACTS)
+    fields = {"n_directions": 50, "dimension": 10, "value_step": 1.5} | kwargs
+    return LedgerEntry("slicing", 4**20, stddev, "replace-one", "row", 1, epsilon, delta, **fields)
+
+
+def converted(curve, delta):
+    """Renyi curve to epsilon on a dense grid, by hand (arXiv 2004.00010, Prop. 12)."""
+    order = 1 + np.logspace(-3, 4, 20001)
+    rest = np.log1p(-1 / order) - np.log(delta * order) / (order - 1)
+    return np.nanmin(curve(order) + rest)
+
+
+def slicing_curve(order, spend):
+    """Exact for the Gaussian directions; a step of 1.5 in 2^20 changes nothing to speak of."""
+    x = order * (order - 1) * spend.sensitivity_squared / (10 * spend.noise_stddev**2)
+    with np.errstate(invalid="ignore"):
+        return -25 / (order - 1) * np.log(np.where(x < 1, 1 - x, np.nan))
+
+
+def test_a_slicing_release_alone_has_its_exact_profile(storage):
+    ledger = PrivacyLedger(1.0, 1e-5, **storage)
+    spend = slicing()
+    ledger.charge(spend)
+    assert ledger.entries == (spend,)
+    assert 1 - 1e-6 < ledger.spent(1e-5) <= 1.0
+    exact = slicing_epsilon(1e-8, spend.noise_stddev, **FACTS)
+    assert ledger.spent(1e-8) == exact > 1.0
+    with pytest.raises(BudgetExceededError, match="nothing was read"):
+        ledger.charge(entry(1e-6))
+    for more in (slicing(), entry(private=False)):
+        with pytest.raises(BudgetExceededError):
+            ledger.charge(more)
+
+
+@pytest.mark.parametrize("cap", [(1 - 1e-6, 1e-5), (1.0, 1e-5 * (1 - 1e-6))])
+def test_a_slicing_release_beyond_the_cap_is_refused(cap, storage):
+    ledger = PrivacyLedger(*cap, **storage)
+    with pytest.raises(BudgetExceededError):
+        ledger.charge(slicing())
+    assert ledger.entries == ()
+
+
+def test_several_spends_add_up_as_renyi_curves(storage):
+    ledger, spends = PrivacyLedger(**storage), [slicing(0.5), slicing(1.5)]
+    for spend in spends:
+        ledger.charge(spend)
+    by_hand = converted(lambda order: sum(slicing_curve(order, s) for s in spends), 1e-5)
+    assert ledger.spent(1e-5) == pytest.approx(by_hand, rel=1e-3)
+    ledger.charge(entry(0.2))
+    ledger.charge(entry(0.1, **ADD_REMOVE))  # counts double
+    by_hand = converted(
+        lambda order: sum(slicing_curve(order, s) for s in spends) + order * 0.08 / 2, 1e-5
+    )
+    assert ledger.spent(1e-5) == pytest.approx(by_hand, rel=1e-3)
+    # An upper bound of what is exact for noise that is fixed beforehand, by not too much.
+    exact = slicing_epsilon(1e-5, spends[0].noise_stddev, gaussian_mu=math.hypot(0.2, 0.2), **FACTS)
+    both = PrivacyLedger()
+    both.charge(spends[0])
+    both.charge(entry(math.hypot(0.2, 0.2)))
+    assert exact < both.spent(1e-5) < 1.2 * exact
+    with pytest.raises(PrivacyParameterError, match="delta"):
+        ledger.spent(0.0)
+
+
+def test_the_sum_of_gaussian_curves_agrees_with_dp_accounting():
+    accounting = pytest.importorskip("dp_accounting")
+    from dp_accounting.rdp import RdpAccountant
+
+    # A slicing spend too small to matter, so that the Gaussian part is what is compared.
+    ledger = PrivacyLedger()
+    tiny = replace(slicing(), noise_stddev=1e9 * 2.0**20)
+    ledger.charge(tiny)
+    ledger.charge(entry(0.3))
+    ledger.charge(entry(0.4))
+    accountant = RdpAccountant(
+        (1 + np.logspace(-2, 4, 2001)).tolist(), accounting.NeighboringRelation.REPLACE_ONE
+    )
+    accountant.compose(accounting.GaussianDpEvent(1 / 0.3))
+    accountant.compose(accounting.GaussianDpEvent(1 / 0.4))
+    assert ledger.spent(1e-5) == pytest.approx(accountant.get_epsilon(1e-5), rel=1e-3)
+
+
+def test_a_spend_too_small_to_see_costs_nothing_negative():
+    ledger = PrivacyLedger()
+    for _ in range(2):
+        ledger.charge(replace(slicing(), noise_stddev=1e9 * 2.0**20))
+    assert ledger.spent(0.5) == 0.0
+
+
+def test_the_cap_of_several_spends_holds_and_wastes_little(storage):
+    ledger = PrivacyLedger(2.0, 1e-5, **storage)
+    refused = 0
+    for _ in range(40):
+        try:
+            ledger.charge(slicing(0.5))
+        except BudgetExceededError:
+            refused += 1
+    assert refused > 0
+    assert ledger.spent(1e-5) <= 2.0
+    spent = PrivacyLedger()
+    for _ in range(len(ledger.entries) + 2):
+        spent.charge(slicing(0.5))
+    assert spent.spent(1e-5) > 2.0
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 2.0, 20.0])
+def test_every_total_under_the_cap_is_certified_by_a_share_of_delta(epsilon, monkeypatch):
+    """However later spends are chosen, the shares of delta add up to no more than delta."""
+    asked = {}
+
+    def recorded(order, share):
+        asked.setdefault(order, set()).add(share)
+        return conversion(order, share)
+
+    conversion = ledger_module._conversion
+    monkeypatch.setattr(ledger_module, "_conversion", recorded)
+    ledger = PrivacyLedger(epsilon, 1e-5)
+    ledger.charge(slicing(epsilon / 2))
+    for factor in (0.1, 1.0, 100.0):  # the orders don't depend on what is spent
+        with contextlib.suppress(BudgetExceededError):
+            ledger.charge(entry(factor / noise_multiplier(epsilon, 1e-5)))
+    spare = [shares for shares in asked.values() if min(shares) < 0.5e-5]
+    assert len(spare) == len(ledger_module._SPARE_ORDERS)
+    assert sum(min(shares) for shares in spare) == pytest.approx(0.1e-5)
+    assert all(max(shares) <= 0.9e-5 * (1 + 1e-12) for shares in asked.values())
+    assert ledger.spent(1e-5) <= epsilon
+
+
+def test_an_insecure_slicing_spend_makes_the_total_infinite(storage):
+    ledger = PrivacyLedger(**storage)
+    ledger.charge(slicing())
+    ledger.charge(slicing(private=False))
+    assert ledger.spent(1e-5) == math.inf
+    capped = PrivacyLedger(500.0, 0.999)
+    for spend in (slicing(private=False), replace(slicing(), noise_stddev=0.0)):
+        with pytest.raises(BudgetExceededError):
+            capped.charge(spend)
+    broken = slicing()
+    object.__setattr__(broken, "noise_stddev", math.nan)
+    with pytest.raises(BudgetExceededError):
+        capped.charge(broken)
+
+
+def test_slicing_is_refused_under_add_remove(storage):
+    ledger = PrivacyLedger(adjacency="add-remove", **storage)
+    with pytest.raises(PrivacyParameterError, match="says nothing about adding or removing"):
+        ledger.charge(slicing())
+    assert ledger.entries == ()
+
+
+def test_entries_of_an_older_file_still_load(tmp_path):
+    path = tmp_path / "ledger.db"
+    old = {
+        "mechanism": "mean embedding",
+        "sensitivity_squared": 4,
+        "noise_stddev": 8.0,
+        "adjacency": "replace-one",
+        "unit": "row",
+        "rows_per_unit": 1,
+        "epsilon": 1.0,
+        "delta": 1e-5,
+        "private": True,
+    }
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE entries (entry TEXT NOT NULL)")
+        connection.execute("INSERT INTO entries (entry) VALUES (?)", (json.dumps(old),))
+    ledger = PrivacyLedger(path=path)
+    assert ledger.spent(1e-5) == pytest.approx(gaussian_epsilon(1e-5, 0.25), rel=1e-12)
+    ledger.charge(slicing())
+    assert [e.n_directions for e in ledger.entries] == [0, 50]

@@ -196,6 +196,7 @@ def test_privacy_parameters_are_those_that_retraining_refuses(fitted):
         "adjacency",
         "rows_per_unit",
         "features",
+        "n_rows_hint",
         "count_weight",
         "ledger",
     }

@@ -102,7 +102,7 @@ def test_no_cell_and_no_unit_is_read_before_the_charge(make, schema, table, monk
     def read(*args):
         raise AssertionError("read before the charge")
 
-    monkeypatch.setattr("skdpgen.synthesizers.dpmerf.unit_codes", read)
+    monkeypatch.setattr("skdpgen.synthesizers._embedding.unit_codes", read)
     monkeypatch.setattr("skdpgen.synthesizers._table.TableCodec.encode", read)
     full = PrivacyLedger(epsilon=0.5, delta=1e-5)
     with pytest.raises(BudgetExceededError):

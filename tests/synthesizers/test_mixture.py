@@ -17,7 +17,8 @@ from skdpgen.data import Categorical, Numeric
 from skdpgen.exceptions import InputError, PrivacyParameterError
 from skdpgen.features import InteractionFeatureMap
 from skdpgen.generators import Generator, ProductMixture
-from skdpgen.synthesizers._mixture import mixture_target, plan_mixture
+from skdpgen.synthesizers._mixture import plan_mixture
+from skdpgen.synthesizers._mixture_target import mixture_target
 from skdpgen.training import MixtureSettings
 
 
@@ -121,7 +122,7 @@ def settings_used(monkeypatch, made, stddev):
         raise Stop
 
     module = "skdpgen.synthesizers._mixture"
-    monkeypatch.setattr(f"{module}.InteractionFeatureMap.from_release", lambda release: None)
+    monkeypatch.setattr(f"{module}.feature_map_of", lambda release: None)
     monkeypatch.setattr(f"{module}.mixture_target", lambda *_: Target)
     monkeypatch.setattr(f"{module}.fit_mixture", fit)
     with pytest.raises(Stop):
@@ -130,8 +131,13 @@ def settings_used(monkeypatch, made, stddev):
 
 
 def test_defaults_follow_the_noise_and_choices_stay(monkeypatch):
-    noisy = settings_used(monkeypatch, plan(), 0.01)
+    noisy = settings_used(monkeypatch, plan(), 0.1)
     assert (noisy.n_components, noisy.n_mixtures, noisy.learning_rate) == (400, 4, 0.03)
+    usual = settings_used(monkeypatch, plan(), 0.01)
+    assert (usual.n_components, usual.n_mixtures, usual.learning_rate) == (400, 4, 0.05)
+    assert (noisy.floor_ratio, usual.floor_ratio) == (1.0, 0.97)
+    asked = settings_used(monkeypatch, plan(MixtureGenerator(floor_ratio=0.5)), 0.01)
+    assert asked.floor_ratio == 0.5
     clear = settings_used(monkeypatch, plan(), 0.001)
     assert (clear.n_components, clear.n_mixtures, clear.learning_rate) == (1000, 1, 0.1)
     assert (noisy.n_steps, clear.n_steps) == (2000, 1600)

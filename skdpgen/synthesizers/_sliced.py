@@ -1,0 +1,95 @@
+"""Training a network on histograms of slices: plan it before rows are read, run it after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skdpgen.exceptions import InputError
+from skdpgen.features.projection import SliceProjection
+from skdpgen.features.slices import SliceFeatureMap
+from skdpgen.generators.base import Generator
+from skdpgen.generators.mlp import MLPGenerator
+from skdpgen.layout import EncodedLayout
+from skdpgen.privacy.release import Release
+from skdpgen.synthesizers._training import TrainingPlan, plan_training
+from skdpgen.training.sliced_objective import (
+    Distance,
+    SlicedLoss,
+    check_distance,
+    project_to_simplex,
+)
+from skdpgen.training.trainer import TrainingResult, TrainingSettings, descend, resolve_device
+
+__all__ = ["SlicedPlan", "coupled_mlp", "plan_sliced"]
+
+
+@dataclass(frozen=True)
+class SlicedPlan:
+    """All that is decided before training: built first, so that bad settings cost no budget.
+
+    Parameters
+    ----------
+    generator : Generator
+        With its initial weights.
+    settings : TrainingSettings
+        Steps, batch, learning rate, device, seed.
+    divergence : str
+        What compares slices.
+    balanced : bool
+        Whether all classes count the same; else each by its share.
+    sampling_seed : int
+        Seed of the synthesizer's stream of samples.
+    """
+
+    generator: Generator
+    settings: TrainingSettings
+    divergence: Distance
+    balanced: bool
+    sampling_seed: int
+
+    def train(self, release: Release) -> TrainingResult:
+        """Run the plan on a release of straight slices.
+
+        There are no rows in this signature: by construction it is post-processing.
+        """
+        features = SliceFeatureMap.from_release(release)
+        device = resolve_device(self.settings.device)
+        proportions = release.class_proportions()
+        within = features.histograms(release) / proportions[:, None, None]
+        weights = np.ones(len(proportions)) if self.balanced else proportions
+        loss = SlicedLoss(
+            project=SliceProjection(features).to(device),
+            # Known sums and signs: the nearest distributions are closer to the truth.
+            histograms=project_to_simplex(within),
+            class_weights=weights,
+            divergence=self.divergence,
+            device=device,
+            seed=self.settings.seed,
+        )
+        return descend(self.generator, loss, 0.0, self.settings)
+
+
+def coupled_mlp(layout: EncodedLayout, n_classes: int) -> MLPGenerator:
+    """A network whose categories depend on its noise: slices see several columns at once."""
+    return MLPGenerator(layout, n_classes, couple_categories=True)
+
+
+def plan_sliced(
+    divergence: Any, balanced: bool, layout: EncodedLayout, n_classes: int, **training: Any
+) -> SlicedPlan:
+    """Check everything that training needs beside a release; see :func:`plan_training`.
+
+    Raises
+    ------
+    InputError
+        If a setting is out of range, or the generator can't be trained.
+    """
+    distance = check_distance(divergence)
+    plan: TrainingPlan = plan_training(layout, n_classes, objective="joint", **training)
+    per_class = plan.settings.batch_size // plan.generator.n_classes
+    if per_class < 2:
+        raise InputError("batch_size must give every class two rows at least.")
+    return SlicedPlan(plan.generator, plan.settings, distance, balanced, plan.sampling_seed)
