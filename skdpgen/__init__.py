@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .privacy.release import Release as Release
     from .synthesizers.dpmerf import DPMERFSynthesizer as DPMERFSynthesizer
     from .synthesizers.sliced import SlicedFDivSynthesizer as SlicedFDivSynthesizer
+    from .synthesizers.sliced_rows import SlicedRowsSynthesizer as SlicedRowsSynthesizer
 
 __version__ = "0.1.0.dev0"
 
@@ -37,6 +38,7 @@ __getattr__, __dir__, __all__ = attach(
         "Release": "privacy.release",
         "Schema": "data.schema",
         "SlicedFDivSynthesizer": "synthesizers.sliced",
+        "SlicedRowsSynthesizer": "synthesizers.sliced_rows",
         "TabularPreprocessor": "data.preprocessing",
         "insecure_noise": "privacy.noise",
         "mmd_error_bound": "divergences.bounds",

@@ -260,6 +260,17 @@ class Schema:
         """A copy without the target column; a copy of the whole where there is no target."""
         return self.drop([] if self.target is None else [self.target])
 
+    def unlabeled(self) -> Schema:
+        """A copy with the same columns, of which none is the target.
+
+        Examples
+        --------
+        >>> schema = Schema({"y": {"kind": "label", "values": ["no", "yes"]}}, target="y")
+        >>> list(schema.unlabeled().columns), schema.unlabeled().target
+        (['y'], None)
+        """
+        return self._copy(self._columns, None)
+
     # -- frames ----------------------------------------------------------------------------
 
     @classmethod

@@ -441,6 +441,10 @@ class SlicingRelease:
         """Number of rows, public under replace-one adjacency."""
         return len(self.noisy_rows)
 
+    def class_proportions(self) -> npt.NDArray[np.float64]:
+        """One class: a label is a column among others."""
+        return np.ones(1)
+
     def projections(self) -> npt.NDArray[np.float64]:
         """Noisy projections, one being the diameter; shape (n_rows, n_slices, slice_dim)."""
         shape = self.n_rows, self.n_slices, self.slice_dim

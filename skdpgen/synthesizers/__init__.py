@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from .base import ReleaseSynthesizer as ReleaseSynthesizer
     from .dpmerf import DPMERFSynthesizer as DPMERFSynthesizer
     from .sliced import SlicedFDivSynthesizer as SlicedFDivSynthesizer
+    from .sliced_rows import SlicedRowsSynthesizer as SlicedRowsSynthesizer
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
@@ -15,5 +16,6 @@ __getattr__, __dir__, __all__ = attach(
         "DPMERFSynthesizer": "dpmerf",
         "ReleaseSynthesizer": "base",
         "SlicedFDivSynthesizer": "sliced",
+        "SlicedRowsSynthesizer": "sliced_rows",
     },
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -14,9 +13,7 @@ from skdpgen.data.frames import as_series, as_table, n_rows
 from skdpgen.data.schema import Schema
 from skdpgen.exceptions import (
     PrivacyParameterError,
-    PrivacyWarning,
     ReleaseError,
-    SkdpgenWarning,
 )
 from skdpgen.privacy.accounting import check_epsilon_delta
 from skdpgen.privacy.batches import CodeBatch, RowBatch
@@ -32,10 +29,10 @@ from skdpgen.synthesizers._parameters import (
     unit_column,
 )
 from skdpgen.synthesizers._table import TableCodec
-from skdpgen.synthesizers.base import ReleaseSynthesizer
+from skdpgen.synthesizers.base import ReleaseSynthesizer, warn_of_large_delta
 
 if TYPE_CHECKING:
-    from skdpgen.synthesizers.base import Plan
+    pass
 
 __all__ = ["EmbeddingSynthesizer"]
 
@@ -136,13 +133,8 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
         plan = self._plan(codec, features)
         ledger = self._ledger_in_use()
         # With units the number of rows is private: another unit may bring more or fewer.
-        if self.adjacency == "replace-one" and units is None and self.delta > 1 / n:
-            warnings.warn(
-                "delta is larger than one over the number of rows: such a guarantee allows "
-                "publishing a row as it is. Choose delta well below 1 / n.",
-                PrivacyWarning,
-                stacklevel=2,
-            )
+        if self.adjacency == "replace-one" and units is None:
+            warn_of_large_delta(self.delta, n)
         facts, arrays = features.to_public()
         release = mechanism.release(
             self._batches(codec, features, X, y, units, ledger),
@@ -237,18 +229,3 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
             part = slice(position, position + len(rows))
             yield from features.batches(rows, labels, None if keep is None else keep[part])
             position += len(rows)
-
-    def _train(self, plan: Plan) -> Self:
-        result = plan.train(self.release_)
-        self.generator_ = result.generator
-        self.loss_curve_ = result.debiased_loss_curve
-        self.noise_floor_ = result.noise_floor
-        if result.status == "diverged":
-            warnings.warn(
-                f"training diverged after {len(result.loss_curve)} steps and was stopped there: "
-                f"call retrain with a smaller learning_rate, which is free.",
-                SkdpgenWarning,
-                stacklevel=3,
-            )
-        self._sampling_rng = np.random.default_rng(plan.sampling_seed)
-        return self

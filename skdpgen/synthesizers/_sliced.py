@@ -61,6 +61,7 @@ class SlicedPlan:
         within = features.histograms(release) / proportions[:, None, None]
         weights = np.ones(len(proportions)) if self.balanced else proportions
         loss = SlicedLoss(
+            head=self.generator.head.to(device),
             project=SliceProjection(features).to(device),
             # Known sums and signs: the nearest distributions are closer to the truth.
             histograms=project_to_simplex(within),

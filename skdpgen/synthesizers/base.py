@@ -12,9 +12,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from skdpgen.exceptions import InputError, PrivacyWarning
+from skdpgen.exceptions import InputError, PrivacyWarning, SkdpgenWarning
 from skdpgen.privacy.ledger import PrivacyLedger
 from skdpgen.privacy.release import Release
+from skdpgen.privacy.slicing_release import SlicingRelease
 from skdpgen.synthesizers._feature_maps import FeatureMap, feature_map_of
 from skdpgen.synthesizers._labels import choose_labels, label_array
 from skdpgen.synthesizers._parameters import check_number, checked_ledger, seed_sequence
@@ -22,12 +23,13 @@ from skdpgen.synthesizers._table import TableCodec
 
 if TYPE_CHECKING:
     from skdpgen.synthesizers._mixture import MixturePlan
+    from skdpgen.synthesizers._noisy_rows import RowsPlan
     from skdpgen.synthesizers._sliced import SlicedPlan
     from skdpgen.synthesizers._training import TrainingPlan
 
-    Plan: TypeAlias = TrainingPlan | MixturePlan | SlicedPlan
+    Plan: TypeAlias = TrainingPlan | MixturePlan | SlicedPlan | RowsPlan
 
-__all__ = ["ReleaseSynthesizer"]
+__all__ = ["ReleaseSynthesizer", "warn_of_large_delta"]
 
 
 class ReleaseSynthesizer(BaseEstimator):
@@ -46,9 +48,27 @@ class ReleaseSynthesizer(BaseEstimator):
     def _plan(self, codec: TableCodec, features: FeatureMap) -> Plan:
         """The untrained generator, settings and seeds; raises for bad parameters."""
 
-    @abstractmethod
     def _train(self, plan: Plan) -> Self:
         """Train on :attr:`release_`."""
+        # A plan is for the kind of release that its synthesizer makes.
+        result = plan.train(self.release_)  # type: ignore[arg-type]
+        self.generator_ = result.generator
+        self.loss_curve_ = result.debiased_loss_curve
+        self.noise_floor_ = result.noise_floor
+        if result.status == "diverged":
+            warnings.warn(
+                f"training diverged after {len(result.loss_curve)} steps and was stopped there: "
+                f"call retrain with a smaller learning_rate, which is free.",
+                SkdpgenWarning,
+                stacklevel=3,
+            )
+        self._sampling_rng = np.random.default_rng(plan.sampling_seed)
+        return self
+
+    def _plan_for_release(self) -> Plan:
+        """The plan of another training on :attr:`release_`."""
+        assert isinstance(self.release_, Release)
+        return self._plan(self._codec, feature_map_of(self.release_))
 
     # -- training -------------------------------------------------------------------------------
 
@@ -82,7 +102,7 @@ class ReleaseSynthesizer(BaseEstimator):
         before = {name: getattr(self, name) for name in post_processing_params}
         self.set_params(**post_processing_params)
         try:
-            plan = self._plan(self._codec, feature_map_of(self.release_))
+            plan = self._plan_for_release()
         except BaseException:
             # A refused value must not stay behind and describe a generator that it didn't make.
             self.set_params(**before)
@@ -190,7 +210,7 @@ class ReleaseSynthesizer(BaseEstimator):
         self._own_ledger = own
         return own
 
-    def _adopt(self, release: Release, codec: TableCodec) -> None:
+    def _adopt(self, release: Release | SlicingRelease, codec: TableCodec) -> None:
         """Keep the release and the codec: all that is left of the arguments of ``fit``.
 
         What belongs to an earlier release goes, should training be interrupted.
@@ -205,3 +225,14 @@ class ReleaseSynthesizer(BaseEstimator):
             self.feature_names_in_ = preprocessor.feature_names_in_
         if codec.labels is not None:
             self.classes_ = label_array(codec.classes)
+
+
+def warn_of_large_delta(delta: float, n_rows: int) -> None:
+    """Warn where a public number of rows makes a delta meaningless."""
+    if delta > 1 / n_rows:
+        warnings.warn(
+            "delta is larger than one over the number of rows: such a guarantee allows "
+            "publishing a row as it is. Choose delta well below 1 / n.",
+            PrivacyWarning,
+            stacklevel=3,
+        )

@@ -18,12 +18,22 @@ from skdpgen.divergences.sliced import (
     sliced_wasserstein,
 )
 from skdpgen.exceptions import InputError
+from skdpgen.generators.heads import OutputHead
 
-__all__ = ["Distance", "SlicedLoss", "check_distance", "project_to_simplex"]
+__all__ = [
+    "Distance",
+    "NoisyRowsLoss",
+    "SlicedLoss",
+    "check_distance",
+    "distance",
+    "project_to_simplex",
+]
 
 #: What compares slices: an f-divergence, Wasserstein or the kernel distance.
 Distance: TypeAlias = Divergence | Literal["sliced_wasserstein", "mmd"]
 
+# Bandwidth of the kernel in standard deviations of a slice within the class.
+_BANDWIDTH = 2.0
 # Slices compared in one step; a pass over all of them takes several.
 _SLICES_A_STEP = 16
 _OTHERS = ("sliced_wasserstein", "mmd")
@@ -55,6 +65,8 @@ class SlicedLoss:
 
     Parameters
     ----------
+    head : OutputHead
+        Of the generator: it draws categories.
     project : Module
         Maps rows and a list of slices to their sums, in cells: shape (n_rows, n_chosen).
     histograms : ndarray of shape (n_classes, m, B)
@@ -69,6 +81,7 @@ class SlicedLoss:
         Seed of the slices of each step and of the draws.
     """
 
+    head: OutputHead
     project: torch.nn.Module
     histograms: NDArray[np.float64]
     class_weights: NDArray[np.float64]
@@ -79,13 +92,14 @@ class SlicedLoss:
     def __post_init__(self) -> None:
         n_cells = self.histograms.shape[2]
         self._rng = torch.Generator().manual_seed(self.seed)
+        self._category_rng = torch.Generator(self.device).manual_seed(self.seed)
         self._shares = torch.as_tensor(self.histograms, dtype=torch.float32)
         self._edges = torch.arange(n_cells + 1, dtype=torch.float32)
         centers = np.arange(n_cells) + 0.5
         means = self.histograms @ centers
         variances = np.maximum(self.histograms @ centers**2 - means**2, 0)
-        # A standard deviation of the slice within the class, and never less than a cell.
-        widths = np.maximum(np.sqrt(variances), 1.0)
+        # Never less than a cell: what is finer isn't known.
+        widths = np.maximum(_BANDWIDTH * np.sqrt(variances), 1.0)
         self._widths = torch.as_tensor(widths, dtype=torch.float32)
         self._weights = torch.as_tensor(self.class_weights, dtype=torch.float32)
 
@@ -94,6 +108,9 @@ class SlicedLoss:
         n_classes = len(self._shares)
         per_class = len(rows) // n_classes
         chosen = torch.randperm(self._shares.shape[1], generator=self._rng)[:_SLICES_A_STEP]
+        # Slices see categories as they will be drawn: a sum of probabilities lies between the cells
+        # of the categories. The gradient is that of the probabilities (straight-through).
+        rows = rows + (self.head.harden(rows.detach(), self._category_rng) - rows.detach())
         # (classes, slices, rows, 1): every pair of class and slice is a slice of the distance.
         fake = self.project(rows, chosen.to(self.device))
         fake = fake.reshape(n_classes, per_class, -1).transpose(1, 2)[..., None]
@@ -104,15 +121,86 @@ class SlicedLoss:
         widths = self._widths[:, chosen]
         weights = self._weights[:, None].expand_as(widths).to(self.device)
         widths = widths.to(self.device)
-        if self.divergence == "sliced_wasserstein":
-            # In units of the slice's width, so that wide slices don't outweigh narrow ones.
-            scale = widths[..., None, None]
-            return sliced_wasserstein(real / scale, fake / scale, p=1, weights=weights)
-        if self.divergence == "mmd":
-            return sliced_mmd(real, fake, bandwidth=widths, weights=weights)
-        return sliced_f_divergence(
-            real, fake, divergence=self.divergence, bandwidth=widths, weights=weights
-        )
+        return distance(real, fake, self.divergence, widths, weights)
+
+
+@dataclass
+class NoisyRowsLoss:
+    """Mean distance over random slices between generated rows and noisy projected ones.
+
+    Generated rows get the noise of the release before they are compared: both distributions are
+    smoothed alike, as in the smoothed-sliced divergences of arXiv 2410.19941.
+
+    Parameters
+    ----------
+    head : OutputHead
+        Of the generator: it draws categories.
+    directions : ndarray of shape (width, m, k)
+        What an encoded row is multiplied with.
+    projections : ndarray of shape (n, m, k)
+        Noisy projected rows.
+    noise_stddev : float
+        Standard deviation of their noise.
+    divergence : str
+        See ``Distance``; "sliced_wasserstein" takes k = 1 only.
+    device : torch.device
+        Where training runs.
+    seed : int
+        Seed of rows, slices and noise of each step.
+    """
+
+    head: OutputHead
+    directions: NDArray[np.float64]
+    projections: NDArray[np.float64]
+    noise_stddev: float
+    divergence: Distance
+    device: torch.device
+    seed: int
+
+    def __post_init__(self) -> None:
+        self._rng = torch.Generator().manual_seed(self.seed)
+        self._category_rng = torch.Generator(self.device).manual_seed(self.seed)
+        self._noisy = torch.as_tensor(self.projections, dtype=torch.float32)
+        self._directions = torch.as_tensor(self.directions, dtype=torch.float32, device=self.device)
+        spread = self._noisy.std(dim=0).square().sum(dim=1).sqrt()
+        self._widths = (_BANDWIDTH * spread).clamp(min=1e-6)
+
+    def __call__(self, rows: Tensor, labels: Tensor) -> Tensor:
+        """The loss of one step."""
+        n, m, k = self._noisy.shape
+        chosen = torch.randperm(m, generator=self._rng)[:_SLICES_A_STEP]
+        picked = torch.randint(n, (len(rows),), generator=self._rng)
+        real = self._noisy[picked][:, chosen].transpose(0, 1).to(self.device)
+        rows = rows + (self.head.harden(rows.detach(), self._category_rng) - rows.detach())
+        fake = torch.einsum("nw,wmk->mnk", rows, self._directions[:, chosen.to(self.device)])
+        noise = torch.randn(len(chosen), len(rows), k, generator=self._rng) * self.noise_stddev
+        widths = self._widths[chosen].to(self.device)
+        return distance(real, fake + noise.to(self.device), self.divergence, widths, None)
+
+
+def distance(
+    real: Tensor, fake: Tensor, divergence: Distance, widths: Tensor, weights: Tensor | None
+) -> Tensor:
+    """Mean distance of two batches over slices.
+
+    Parameters
+    ----------
+    real, fake : Tensor of shape (..., b, k)
+        Projected rows.
+    divergence : str
+        See ``Distance``.
+    widths : Tensor of shape (...)
+        Bandwidth of each slice.
+    weights : Tensor of shape (...) or None
+        Weight of each slice.
+    """
+    if divergence == "sliced_wasserstein":
+        # In units of the slice's width, so that wide slices don't outweigh narrow ones.
+        scale = widths[..., None, None]
+        return sliced_wasserstein(real / scale, fake / scale, p=1, weights=weights)
+    if divergence == "mmd":
+        return sliced_mmd(real, fake, bandwidth=widths, weights=weights)
+    return sliced_f_divergence(real, fake, divergence=divergence, bandwidth=widths, weights=weights)
 
 
 def project_to_simplex(points: NDArray[np.float64]) -> NDArray[np.float64]:
