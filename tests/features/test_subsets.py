@@ -67,8 +67,14 @@ def test_drawn_one_by_one_wide_columns_come_more_often(monkeypatch):
     assert share > 0.75
 
 
-def test_most_of_all_subsets_are_listed_and_never_awaited(monkeypatch):
+def test_where_most_of_all_subsets_are_wanted_none_is_awaited(monkeypatch):
+    class Listing(np.random.RandomState):
+        def choice(self, *args):
+            raise AssertionError("the last subsets would be drawn hardly ever")
+
     monkeypatch.setattr(subsets_module, "_LISTED", 0)
-    # 44 of 45: the last ones would be drawn hardly ever.
-    chosen, _ = choose((2,) * 9 + (2**20,), 2, 44)
-    assert len(set(chosen)) == 44
+    for most in (12, 44, 45, 100):
+        chosen, _ = choose_subsets((2,) * 9 + (2**20,), 2, most, Listing(0))
+        assert len(set(chosen)) == min(most, 45)
+    with pytest.raises(AssertionError, match="hardly ever"):
+        choose_subsets((2,) * 9 + (2**20,), 2, 11, Listing(0))
