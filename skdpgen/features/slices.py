@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -33,10 +33,11 @@ if TYPE_CHECKING:
 __all__ = ["Directions", "SliceFeatureMap"]
 
 Directions: TypeAlias = Literal["sparse", "dense", "frame", "wrapped"]
+_DIRECTIONS = get_args(Directions)
 
 # Table entries are in 2^-16 of the range of a slice, or of a turn.
 _RANGE_BITS = 16
-_MAX_CELLS = 2**12
+_MAX_CELLS = 2**10
 # Cells of rows worked on at once: bounds the memory of the data pass.
 _CHUNK = 2**22
 # Most columns of a sparse slice; each number of columns from two on gets as many slices.
@@ -81,6 +82,10 @@ class SliceFeatureMap:
     def __post_init__(self) -> None:
         tables = tuple(tuple(frozen(table) for table in slice_) for slice_ in self.tables)
         object.__setattr__(self, "tables", tables)
+        if self.directions not in _DIRECTIONS:
+            raise ValueError("directions must be one of those that can be drawn.")
+        if min(j for columns in self.subsets for j in columns) < 0:
+            raise ValueError("a slice names a column that doesn't exist.")
         for columns, slice_ in zip(self.subsets, tables, strict=True):
             sizes = [(self.atoms.n_codes[j],) for j in columns]
             if [t.shape for t in slice_] != sizes or any(t.dtype != np.uint16 for t in slice_):
@@ -116,7 +121,7 @@ class SliceFeatureMap:
         n_slices : int
             Number of slices.
         n_cells : int
-            Cells of each, a power of two in 4 .. 4096.
+            Cells of each, a power of two in 4 .. 1024.
         random_state : int, RandomState or None
             Public randomness: directions of histograms need not be secret.
 
@@ -142,7 +147,7 @@ class SliceFeatureMap:
         elif directions == "sparse":
             tables = [_straight([_shape(atoms, j, rng) for j in s]) for s in subsets]
         else:
-            weights = _dense_weights(sum(atoms.n_codes), n_slices, directions, rng)
+            weights = _dense_weights(sum(_dimensions(atoms)), n_slices, directions, rng)
             tables = [_straight(_weighted(atoms, row)) for row in weights]
         return cls(atoms, n_bins, n_cells, directions, tuple(subsets), tuple(tables))
 
@@ -263,7 +268,7 @@ class SliceFeatureMap:
 
 
 def _check(directions: Any, n_slices: Any, n_cells: Any) -> None:
-    if directions not in ("sparse", "dense", "frame", "wrapped"):
+    if not isinstance(directions, str) or directions not in _DIRECTIONS:
         raise PrivacyParameterError(
             f"directions must be 'sparse', 'dense', 'frame' or 'wrapped', got {directions!r}."
         )
@@ -303,7 +308,7 @@ def _shape(atoms: AtomLayout, column: int, rng: np.random.RandomState) -> npt.ND
 def _dense_weights(
     dimension: int, n_slices: int, directions: Directions, rng: np.random.RandomState
 ) -> npt.NDArray[np.float64]:
-    """Directions in the space of all codes: Gaussian, or orthogonal in blocks."""
+    """Directions: Gaussian, or orthogonal in blocks."""
     if directions == "dense":
         return rng.normal(size=(n_slices, dimension))
     blocks = [
@@ -313,20 +318,26 @@ def _dense_weights(
     return np.concatenate(blocks)[:n_slices]
 
 
+def _dimensions(atoms: AtomLayout) -> list[int]:
+    """Coordinates of each column: one a category, one a number, one a "missing"."""
+    return [
+        n - ordered + (ordered > 0)
+        for n, ordered in zip(atoms.n_codes, atoms.n_ordered, strict=True)
+    ]
+
+
 def _weighted(atoms: AtomLayout, weights: npt.NDArray[np.float64]) -> list[npt.NDArray[np.float64]]:
     """What each code adds along a dense direction: a number its weight times its value."""
     places = []
-    for column, own in enumerate(np.split(weights, np.cumsum(atoms.n_codes)[:-1])):
+    for column, own in enumerate(np.split(weights, np.cumsum(_dimensions(atoms))[:-1])):
         centers = atoms.columns[column].centers
-        own = own.copy()
-        if len(centers):
-            own[: len(centers)] = own[0] * centers
-        places.append(own)
+        number = own[:1] * centers if len(centers) else own[:1]
+        places.append(np.concatenate([number, own[1:]]))
     return places
 
 
 def _straight(places: Sequence[npt.NDArray[np.float64]]) -> tuple[npt.NDArray[np.uint16], ...]:
-    """Tables of a straight slice: its exact range is cut off at both ends."""
+    """Tables of a straight slice: from the first cell to the last, less a step a column."""
     lows = [float(p.min()) for p in places]
     span = sum(float(p.max()) - low for p, low in zip(places, lows, strict=True))
     # Rounded down column by column, so that sums stay below 2^16.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -30,9 +30,6 @@ from skdpgen.synthesizers._parameters import (
 )
 from skdpgen.synthesizers._table import TableCodec
 from skdpgen.synthesizers.base import ReleaseSynthesizer, warn_of_large_delta
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["EmbeddingSynthesizer"]
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from skdpgen.exceptions import InputError
 from skdpgen.features.projection import SliceProjection
 from skdpgen.features.slices import SliceFeatureMap
 from skdpgen.generators.base import Generator
@@ -90,7 +89,4 @@ def plan_sliced(
     """
     distance = check_distance(divergence)
     plan: TrainingPlan = plan_training(layout, n_classes, objective="joint", **training)
-    per_class = plan.settings.batch_size // plan.generator.n_classes
-    if per_class < 2:
-        raise InputError("batch_size must give every class two rows at least.")
     return SlicedPlan(plan.generator, plan.settings, distance, balanced, plan.sampling_seed)

@@ -55,7 +55,7 @@ class SlicedFDivSynthesizer(EmbeddingSynthesizer):
     n_slices : int, default=400
         Number of slices m; the noise on each grows like its root. Privacy parameter.
     n_cells : int, default=32
-        Cells of each slice, a power of two in 4 .. 4096. Privacy parameter.
+        Cells of each slice, a power of two in 4 .. 1024. Privacy parameter.
     directions : {"wrapped", "sparse", "dense", "frame"}, default="wrapped"
         Which slices, see :meth:`SliceFeatureMap.draw`. "wrapped" ones look at two or three columns
         and are matched by a mixture of products, exactly and fast; the others are projections of

@@ -47,7 +47,7 @@ def check_distance(divergence: object) -> Distance:
     InputError
         Otherwise.
     """
-    if divergence in (*get_args(Divergence), *_OTHERS):
+    if isinstance(divergence, str) and divergence in (*get_args(Divergence), *_OTHERS):
         return divergence  # type: ignore[return-value]
     raise InputError(
         f"divergence must be one of {', '.join((*get_args(Divergence), *_OTHERS))}, "

@@ -703,10 +703,6 @@ def test_post_processing_parameters(refuses, directions, params, message):
     refuses(InputError, message, directions=directions, **params)
 
 
-def test_a_network_needs_two_rows_of_each_class(refuses):
-    refuses(InputError, "two rows", directions="sparse", batch_size=3)
-
-
 @pytest.mark.parametrize(
     ("directions", "generator", "message"),
     [
