@@ -104,8 +104,9 @@ def adult(prepared: Prepared, n_fits: int) -> None:
         "Slices on Adult, epsilon = 1 unless said",
         "python benchmarks/slices.py adult",
         pd.DataFrame(lines),
-        f"Mean (smallest-largest) of {n_fits} fits, one for rows. ROC AUC on test rows of classifiers trained on "
-        "synthetic ones; total variation distance to the training rows, numbers in 16 bins.",
+        f"Mean (smallest-largest) of {n_fits} fits, one for rows. ROC AUC on test rows of "
+        "classifiers trained on synthetic ones; total variation distance to the training rows, "
+        "numbers in 16 uniform bins.",
     )
 
 
