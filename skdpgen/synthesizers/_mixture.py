@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from skdpgen.exceptions import InputError
 from skdpgen.features.mixed import MixedFeatureMap
 from skdpgen.generators.mixture import MixtureGenerator, ProductMixture
 from skdpgen.privacy.release import Release
@@ -107,8 +108,10 @@ class MixturePlan:
 
 
 def plan_mixture(
-    generator: MixtureGenerator,
+    generator: object,
     *,
+    what: str,
+    otherwise: str,
     n_steps: int | None,
     batch_size: int | None,
     learning_rate: float | None,
@@ -118,11 +121,34 @@ def plan_mixture(
 ) -> MixturePlan:
     """Check everything that the fit needs beside a release.
 
+    Parameters
+    ----------
+    generator : object
+        What the user asked for.
+    what, otherwise : str
+        What is released, and what to release for another generator: for the message.
+    n_steps, batch_size, learning_rate : number or None
+        See :class:`MixtureSettings`; None leaves the choice to the noise of the release.
+    balanced : bool
+        Whether rare classes get more weight than their share.
+    device : str
+        Where to train.
+    seeds : SeedSequence
+        Public randomness.
+
     Raises
     ------
     InputError
-        If a setting is out of range or the device isn't there.
+        If the generator is none of a mixture, a setting is out of range, or the device isn't
+        there.
     """
+    if isinstance(generator, str) and generator in ("auto", "mixture"):
+        generator = MixtureGenerator()
+    if not isinstance(generator, MixtureGenerator):
+        raise InputError(
+            f"{what} train a mixture: leave generator at 'auto' or give a MixtureGenerator, or "
+            f"release {otherwise} for a network."
+        )
     chosen = given_numbers(
         {
             "n_components": (generator.n_components, Integral),

@@ -15,8 +15,8 @@ from skdpgen.layout import EncodedLayout
 from skdpgen.privacy.lattice import to_grid
 from skdpgen.privacy.slicing import SlicingBatch
 from skdpgen.privacy.slicing_release import SlicingRelease
+from skdpgen.synthesizers._sliced import plan_network
 from skdpgen.synthesizers._table import TableCodec
-from skdpgen.synthesizers._training import plan_training
 from skdpgen.training.sliced_objective import Distance, NoisyRowsLoss, check_distance
 from skdpgen.training.trainer import TrainingResult, TrainingSettings, descend, resolve_device
 
@@ -82,7 +82,8 @@ def plan_rows(divergence: Any, slice_dim: Any, layout: EncodedLayout, **training
     distance = check_distance(divergence)
     if distance == "sliced_wasserstein" and slice_dim != 1:
         raise InputError("divergence='sliced_wasserstein' needs slices of dimension 1.")
-    plan = plan_training(layout, 1, objective="joint", **training)
+    no_mixture = "noisy rows train a network: leave generator at 'auto'."
+    plan = plan_network(no_mixture, layout, 1, **training)
     return RowsPlan(plan.generator, plan.settings, distance, layout, plan.sampling_seed)
 
 

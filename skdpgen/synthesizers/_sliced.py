@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from skdpgen.exceptions import InputError
 from skdpgen.features.projection import SliceProjection
 from skdpgen.features.slices import SliceFeatureMap
 from skdpgen.generators.base import Generator
+from skdpgen.generators.mixture import MixtureGenerator
 from skdpgen.generators.mlp import MLPGenerator
 from skdpgen.layout import EncodedLayout
 from skdpgen.privacy.release import Release
@@ -22,7 +24,7 @@ from skdpgen.training.sliced_objective import (
 )
 from skdpgen.training.trainer import TrainingResult, TrainingSettings, descend, resolve_device
 
-__all__ = ["SlicedPlan", "coupled_mlp", "plan_sliced"]
+__all__ = ["SlicedPlan", "plan_network", "plan_sliced"]
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,18 @@ class SlicedPlan:
         return descend(self.generator, loss, 0.0, self.settings)
 
 
-def coupled_mlp(layout: EncodedLayout, n_classes: int) -> MLPGenerator:
+def plan_network(
+    no_mixture: str, layout: EncodedLayout, n_classes: int, *, generator: Any, **training: Any
+) -> TrainingPlan:
+    """A network that sees several columns at once; ``no_mixture`` says why nothing else goes."""
+    if isinstance(generator, MixtureGenerator) or generator == "mixture":
+        raise InputError(no_mixture)
+    if isinstance(generator, str) and generator in ("auto", "mlp"):
+        generator = _coupled_mlp
+    return plan_training(layout, n_classes, generator=generator, objective="joint", **training)
+
+
+def _coupled_mlp(layout: EncodedLayout, n_classes: int) -> MLPGenerator:
     """A network whose categories depend on its noise: slices see several columns at once."""
     return MLPGenerator(layout, n_classes, couple_categories=True)
 
@@ -88,5 +101,6 @@ def plan_sliced(
         If a setting is out of range, or the generator can't be trained.
     """
     distance = check_distance(divergence)
-    plan: TrainingPlan = plan_training(layout, n_classes, objective="joint", **training)
+    no_mixture = "a mixture needs a release of directions='wrapped'."
+    plan = plan_network(no_mixture, layout, n_classes, **training)
     return SlicedPlan(plan.generator, plan.settings, distance, balanced, plan.sampling_seed)

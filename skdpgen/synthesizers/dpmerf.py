@@ -236,14 +236,13 @@ class DPMERFSynthesizer(EmbeddingSynthesizer):
         if isinstance(features, InteractionFeatureMap):
             from skdpgen.synthesizers._mixture import plan_mixture
 
-            if isinstance(generator, str) and generator in ("auto", "mixture"):
-                generator = MixtureGenerator()
-            if not isinstance(generator, MixtureGenerator):
-                raise InputError(
-                    "interaction features train a mixture: leave generator at 'auto' or give a "
-                    "MixtureGenerator, or release features=GaussianFeatures() for a network."
-                )
-            return plan_mixture(generator, balanced=self.class_weight is not None, **common)
+            return plan_mixture(
+                generator,
+                what="interaction features",
+                otherwise="features=GaussianFeatures()",
+                balanced=self.class_weight is not None,
+                **common,
+            )
         from skdpgen.synthesizers._training import plan_training
 
         if isinstance(generator, MixtureGenerator) or generator == "mixture":

@@ -222,38 +222,29 @@ class SlicedFDivSynthesizer(EmbeddingSynthesizer):
             raise InputError(f"class_weight must be None or 'balanced', got {self.class_weight!r}.")
         assert isinstance(features, SliceFeatureMap)
         check_distance(self.divergence)
-        balanced, generator = self.class_weight is not None, self.generator
+        balanced = self.class_weight is not None
         common: dict[str, Any] = {"device": self.device, "seeds": seed_sequence(self.random_state)}
         if features.wrapped:
             from skdpgen.synthesizers._mixture import plan_mixture
 
-            if isinstance(generator, str) and generator in ("auto", "mixture"):
-                generator = MixtureGenerator()
-            if not isinstance(generator, MixtureGenerator):
-                raise InputError(
-                    "wrapped slices train a mixture: leave generator at 'auto' or give a "
-                    "MixtureGenerator, or release directions='sparse' for a network."
-                )
             return plan_mixture(
-                generator,
+                self.generator,
+                what="wrapped slices",
+                otherwise="directions='sparse'",
                 balanced=balanced,
                 n_steps=self.n_steps,
                 batch_size=self.batch_size,
                 learning_rate=self.learning_rate,
                 **common,
             )
-        from skdpgen.synthesizers._sliced import coupled_mlp, plan_sliced
+        from skdpgen.synthesizers._sliced import plan_sliced
 
-        if isinstance(generator, MixtureGenerator) or generator == "mixture":
-            raise InputError("a mixture needs a release of directions='wrapped'.")
-        if isinstance(generator, str) and generator in ("auto", "mlp"):
-            generator = coupled_mlp
         return plan_sliced(
             self.divergence,
             balanced,
             layout=codec.layout,
             n_classes=codec.n_classes,
-            generator=generator,
+            generator=self.generator,
             n_steps=_NETWORK_STEPS if self.n_steps is None else self.n_steps,
             batch_size=self.batch_size,
             learning_rate=_NETWORK_RATE if self.learning_rate is None else self.learning_rate,

@@ -13,7 +13,6 @@ import numpy as np
 from skdpgen.data.frames import as_table, n_rows
 from skdpgen.data.schema import Schema
 from skdpgen.exceptions import InputError, ReleaseError, SkdpgenWarning
-from skdpgen.generators.mixture import MixtureGenerator
 from skdpgen.privacy.accounting import check_epsilon_delta
 from skdpgen.privacy.ledger import PrivacyLedger
 from skdpgen.privacy.noise import current_source
@@ -306,18 +305,12 @@ class SlicedRowsSynthesizer(ReleaseSynthesizer):
 
     def _rows_plan(self, codec: TableCodec) -> Plan:
         from skdpgen.synthesizers._noisy_rows import plan_rows
-        from skdpgen.synthesizers._sliced import coupled_mlp
 
-        generator = self.generator
-        if isinstance(generator, MixtureGenerator) or generator == "mixture":
-            raise InputError("noisy rows train a network: leave generator at 'auto'.")
-        if isinstance(generator, str) and generator in ("auto", "mlp"):
-            generator = coupled_mlp
         return plan_rows(
             self.divergence,
             self.slice_dim,
             codec.layout,
-            generator=generator,
+            generator=self.generator,
             n_steps=_NETWORK_STEPS if self.n_steps is None else self.n_steps,
             batch_size=self.batch_size,
             learning_rate=_NETWORK_RATE if self.learning_rate is None else self.learning_rate,

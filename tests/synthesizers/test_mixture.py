@@ -97,6 +97,8 @@ def test_rare_classes_get_more_weight_up_to_a_limit(make_mixture):
 
 def plan(generator=None, **changes):
     settings = {
+        "what": "features",
+        "otherwise": "others",
         "n_steps": None,
         "batch_size": None,
         "learning_rate": None,
