@@ -110,14 +110,14 @@ class LedgerEntry:
             self.unit in ("row", "unit")
             and _is_integer(self.sensitivity_squared, 1, 2**120)
             and _is_integer(self.rows_per_unit, 1, MAXIMUM_ROWS_PER_UNIT)
-            and 0 <= self.noise_stddev < math.inf
+            and 0 <= self.noise_stddev <= 1e100
             and self.epsilon >= 0
             and 0 <= self.delta <= 1
             and isinstance(self.private, bool)
             and _is_integer(self.n_directions, 0, 2**20)
             and _is_integer(self.dimension, 0, 2**20)
             and (self.n_directions == 0) == (self.dimension == 0)
-            and 0 <= self.value_step < math.inf
+            and 0 <= self.value_step <= 1e100
         ):
             raise PrivacyParameterError("a ledger entry has a field that is out of range.")
         # A row against no row isn't a change by at most the diameter, nor are several rows.

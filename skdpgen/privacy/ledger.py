@@ -71,8 +71,8 @@ class PrivacyLedger:
     Gaussian spends alone add up exactly, and a slicing release alone has its exact profile. Several
     of them, or one beside Gaussian spends, are added up as Renyi curves: the exact joint profile
     needs noise that is fixed before the directions are seen, which a ledger can't know. The cap
-    then holds however spends are chosen, provided that whether there will be a slicing release at
-    all isn't decided by looking at earlier Gaussian ones.
+    holds however spends are chosen; for that, which of the two accountings it is must be known
+    before anything is, and a slicing release has to be the first spend of a ledger with a cap.
 
     Examples
     --------
@@ -182,6 +182,12 @@ class PrivacyLedger:
         mu, slicing = _split(entries, self._relation(entries))
         if self.epsilon is None or self.delta is None:
             return
+        if slicing and not entries[0].n_directions:
+            raise BudgetExceededError(
+                "in a ledger with a cap a slicing release has to come before all others: which "
+                "accounting holds must not be decided by looking at earlier releases. Nothing was "
+                "read or released; start a ledger with the slicing release, or one for it alone."
+            )
         if not _fits(mu, slicing, self.epsilon, self.delta):
             raise BudgetExceededError(
                 f"this spend would take the total beyond the ledger's cap of epsilon = "

@@ -38,13 +38,13 @@ from skdpgen.privacy.ledger import PrivacyLedger
 from skdpgen.privacy.noise import NoiseSource, add_gaussian_noise, check_stddev, current_source
 from skdpgen.privacy.release import frozen
 from skdpgen.privacy.slicing_accounting import slicing_noise_stddev
-from skdpgen.privacy.slicing_release import (
+from skdpgen.privacy.slicing_layout import (
     ROW_BITS,
     DirectionKind,
     SlicingLayout,
-    SlicingRelease,
     largest_stretch,
 )
+from skdpgen.privacy.slicing_release import SlicingRelease
 
 __all__ = ["SlicingBatch", "SlicingMechanism"]
 

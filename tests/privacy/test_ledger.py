@@ -553,3 +553,13 @@ def test_entries_of_an_older_file_still_load(tmp_path):
     assert ledger.spent(1e-5) == pytest.approx(gaussian_epsilon(1e-5, 0.25), rel=1e-12)
     ledger.charge(slicing())
     assert [e.n_directions for e in ledger.entries] == [0, 50]
+
+
+def test_in_a_capped_ledger_a_slicing_release_comes_first_or_not_at_all(storage):
+    """Else earlier Gaussian releases could decide which of two accountings gets all of delta."""
+    ledger = PrivacyLedger(10.0, 1e-5, **storage)
+    ledger.charge(entry())
+    with pytest.raises(BudgetExceededError, match="come before all others"):
+        ledger.charge(replace(slicing(), noise_stddev=1e9 * 2.0**20))
+    assert len(ledger.entries) == 1
+    ledger.charge(entry())

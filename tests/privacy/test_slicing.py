@@ -17,7 +17,7 @@ from skdpgen.privacy.ledger import PrivacyLedger
 from skdpgen.privacy.noise import NoiseSource, insecure_noise
 from skdpgen.privacy.slicing import SlicingBatch, SlicingMechanism, encoded
 from skdpgen.privacy.slicing_accounting import frame_sensitivity, slicing_noise_stddev
-from skdpgen.privacy.slicing_release import ROW_BITS, SlicingLayout, largest_stretch
+from skdpgen.privacy.slicing_layout import ROW_BITS, SlicingLayout, largest_stretch
 
 INT64 = np.iinfo(np.int64)
 ONE = 2**20

@@ -369,3 +369,11 @@ def test_views_without_noise(kind):
     assert made * release.column_weights() == pytest.approx(scaled, abs=2e-5)
     assert release.noise_scale == release.noise_stddev / 2.0**release.value_bits
     assert release.n_rows == 6
+
+
+def test_directions_that_nobody_drew_are_refused(honest):
+    """Each entry could be drawn; all of them at once can't, and would break the promise."""
+    release = honest["gaussian"]
+    largest = np.full_like(release.directions, release.layout.direction_limit)
+    with pytest.raises(ReleaseError, match="longer than any that are drawn"):
+        replace(release, directions=largest).verify()
