@@ -73,7 +73,7 @@ def slicing_autodp_mechanism(
             diameter=diameter,
         )
 
-    class SlicingMechanism(autodp_core.Mechanism):
+    class SlicingMechanism(autodp_core.Mechanism):  # type: ignore[misc]  # autodp has no types
         def __init__(self) -> None:
             super().__init__()
             self.name = name

@@ -294,7 +294,7 @@ def _draw(layout: SlicingLayout, source: NoiseSource) -> _Integers:
         matrices.append(q * np.where(np.diag(r) < 0, -1.0, 1.0))
     limit = layout.direction_limit
     steps = np.rint(np.concatenate(matrices, axis=1) * limit).astype(np.int64)
-    frame = np.clip(steps, -limit, limit)
+    frame: _Integers = np.clip(steps, -limit, limit)
     if largest_stretch(frame) > layout.frame_bound:
         raise RuntimeError("orthogonal matrices came out inexact; nothing was charged or read.")
     return frame

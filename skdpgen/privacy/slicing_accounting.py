@@ -81,7 +81,8 @@ class _Checked:
             mu = (self.scale * np.exp(u / 2) + rounding) / noise_stddev
         half = self.n_directions / 2
         log_density = _log_chi2_peak(half) + half * (u - np.expm1(u))
-        return log_density + _log_gaussian_delta(epsilon, np.hypot(mu, self.gaussian_mu))
+        log_delta = _log_gaussian_delta(epsilon, np.hypot(mu, self.gaussian_mu))
+        return np.asarray(log_density + log_delta)
 
     def delta(self, epsilon: float, noise_stddev: float) -> float:
         # By the trapezoid rule in u, which converges exponentially: the integrand is analytic and

@@ -126,7 +126,7 @@ class SlicingLayout:
         """
         weights = np.full(self.dimension, float(self.category_weight))
         weights[: self.n_numeric] = self.block_weight
-        return weights / 2**ROW_BITS
+        return np.asarray(weights / 2**ROW_BITS)
 
     # -- directions -------------------------------------------------------------------------------
 
@@ -152,7 +152,7 @@ class SlicingLayout:
     def direction_limit(self) -> int:
         """Largest entry of a direction in steps."""
         if self.kind == "frame":
-            return 2**self.direction_bits
+            return 1 << self.direction_bits
         return self._gaussian_limit(self.direction_bits)
 
     def _gaussian_stddev(self, bits: int) -> int:
@@ -178,7 +178,7 @@ class SlicingLayout:
         Rounding an orthogonal matrix to integers costs the second term; the drawn frame is held
         against the bound (:func:`largest_stretch`) before anything is charged.
         """
-        one, copies = 2**self.direction_bits, self.n_directions // self.dimension
+        one, copies = 1 << self.direction_bits, self.n_directions // self.dimension
         return copies * one * (one + 2 * self.dimension)
 
     # -- released values --------------------------------------------------------------------------
