@@ -218,7 +218,8 @@ def test_wasserstein_matches_scipy(p):
 
 @pytest.mark.parametrize("p", [1, 2])
 def test_wasserstein_matches_pot(p):
-    ot = pytest.importorskip("ot")
+    import ot
+
     real, fake = _normal(5, 40, 1), 1.5 * _normal(5, 40, 1, seed=1) - 0.4
     values = [ot.wasserstein_1d(x, y, p=p) for x, y in zip(real.numpy(), fake.numpy(), strict=True)]
     assert sliced_wasserstein(real, fake, p=p).item() == pytest.approx(np.mean(values))
