@@ -31,7 +31,7 @@ _UP_TO_NOISE: tuple[tuple[float, dict[str, Any]], ...] = (
             "n_components": 1000,
             "n_mixtures": 1,
             "learning_rate": 0.1,
-            "n_steps": 1600,
+            "n_steps": 1300,
             "floor_ratio": 0.97,
         },
     ),
