@@ -108,9 +108,7 @@ class SlicedLoss:
         n_classes = len(self._shares)
         per_class = len(rows) // n_classes
         chosen = torch.randperm(self._shares.shape[1], generator=self._rng)[:_SLICES_A_STEP]
-        # Slices see categories as they will be drawn: a sum of probabilities lies between the cells
-        # of the categories. The gradient is that of the probabilities (straight-through).
-        rows = rows + (self.head.harden(rows.detach(), self._category_rng) - rows.detach())
+        rows = _drawn(self.head, rows, self._category_rng)
         # (classes, slices, rows, 1): every pair of class and slice is a slice of the distance.
         fake = self.project(rows, chosen.to(self.device))
         fake = fake.reshape(n_classes, per_class, -1).transpose(1, 2)[..., None]
@@ -171,11 +169,21 @@ class NoisyRowsLoss:
         chosen = torch.randperm(m, generator=self._rng)[:_SLICES_A_STEP]
         picked = torch.randint(n, (len(rows),), generator=self._rng)
         real = self._noisy[picked][:, chosen].transpose(0, 1).to(self.device)
-        rows = rows + (self.head.harden(rows.detach(), self._category_rng) - rows.detach())
+        rows = _drawn(self.head, rows, self._category_rng)
         fake = torch.einsum("nw,wmk->mnk", rows, self._directions[:, chosen.to(self.device)])
         noise = torch.randn(len(chosen), len(rows), k, generator=self._rng) * self.noise_stddev
         widths = self._widths[chosen].to(self.device)
         return distance(real, fake + noise.to(self.device), self.divergence, widths, None)
+
+
+def _drawn(head: OutputHead, rows: Tensor, rng: torch.Generator) -> Tensor:
+    """Rows with their categories drawn, and the gradient of the probabilities (straight-through).
+
+    Slices have to see categories as they will be: a sum of probabilities lies between the cells of
+    the categories.
+    """
+    soft = rows.detach()
+    return rows + (head.harden(soft, rng) - soft)
 
 
 def distance(
