@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from .bounds import MMDErrorBound as MMDErrorBound
     from .bounds import mmd_error_bound as mmd_error_bound
     from .histograms import draw_from_histograms as draw_from_histograms
+    from .histograms import histogram_f_divergence as histogram_f_divergence
     from .histograms import histogram_quantiles as histogram_quantiles
     from .mmd import class_weights as class_weights
     from .mmd import embedding_loss as embedding_loss
@@ -29,6 +30,7 @@ __getattr__, __dir__, __all__ = attach(
         "draw_from_histograms": "histograms",
         "embedding_loss": "mmd",
         "f_generator": "sliced",
+        "histogram_f_divergence": "histograms",
         "histogram_quantiles": "histograms",
         "mmd_error_bound": "bounds",
         "noise_floor": "mmd",

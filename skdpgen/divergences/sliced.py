@@ -19,6 +19,7 @@ __all__ = [
     "Divergence",
     "density_ratio",
     "f_generator",
+    "mean_over_slices",
     "rational_quadratic",
     "sliced_f_divergence",
     "sliced_mmd",
@@ -211,7 +212,7 @@ def sliced_f_divergence(
     [0.0, 0.23, 0.44]
     """
     values = f_generator(density_ratio(real, fake, bandwidth=bandwidth, ridge=ridge), divergence)
-    return _mean_over_slices(values.mean(dim=-1), weights)
+    return mean_over_slices(values.mean(dim=-1), weights)
 
 
 def sliced_mmd(
@@ -252,7 +253,7 @@ def sliced_mmd(
         kernel = rational_quadratic(rows, rows, bandwidth)
         means.append((kernel.sum(dim=(-2, -1)) - own * n) / (n * (n - own)))
     cross = rational_quadratic(real, fake, bandwidth).mean(dim=(-2, -1))
-    return _mean_over_slices(means[0] + means[1] - 2 * cross, weights)
+    return mean_over_slices(means[0] + means[1] - 2 * cross, weights)
 
 
 def sliced_wasserstein(
@@ -289,7 +290,7 @@ def sliced_wasserstein(
         raise InputError(f"p must be 1 or 2; got {p!r}.")
     # Sorting couples the batches optimally in one dimension, for every p >= 1.
     steps = (real.sort(dim=-2).values - fake.sort(dim=-2).values).abs().squeeze(-1)
-    return _mean_over_slices((steps if p == 1 else steps.square()).mean(dim=-1), weights)
+    return mean_over_slices((steps if p == 1 else steps.square()).mean(dim=-1), weights)
 
 
 def _constant(real: Tensor, fake: Tensor) -> Tensor:
@@ -303,8 +304,16 @@ def _constant(real: Tensor, fake: Tensor) -> Tensor:
     return real.detach()
 
 
-def _mean_over_slices(values: Tensor, weights: Tensor | None) -> Tensor:
-    """Plain or weighted mean of one value per slice."""
+def mean_over_slices(values: Tensor, weights: Tensor | None) -> Tensor:
+    """Plain or weighted mean of one value per slice.
+
+    Parameters
+    ----------
+    values : Tensor of shape (...)
+        One value per slice.
+    weights : Tensor of shape (...) or None
+        Non-negative weights.
+    """
     if weights is None:
         return values.mean()
     if weights.shape != values.shape:

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from skdpgen.divergences.histograms import draw_from_histograms
+from skdpgen.divergences.histograms import draw_from_histograms, histogram_f_divergence
 from skdpgen.divergences.sliced import (
     Divergence,
     sliced_f_divergence,
@@ -32,8 +32,10 @@ __all__ = [
 #: What compares slices: an f-divergence, Wasserstein or the kernel distance.
 Distance: TypeAlias = Divergence | Literal["sliced_wasserstein", "mmd"]
 
-# Bandwidth of the kernel in standard deviations of a slice within the class.
+# Bandwidth of the kernel in standard deviations of a slice within the class. Batches estimate
+# better with a wide one; cells, which are compared as they are, at a fine and at a coarse scale.
 _BANDWIDTH = 2.0
+_CELLS_BANDWIDTHS = (0.25, 1.0)
 # Slices compared in one step; a pass over all of them takes several.
 _SLICES_A_STEP = 16
 _OTHERS = ("sliced_wasserstein", "mmd")
@@ -59,9 +61,10 @@ def check_distance(divergence: object) -> Distance:
 class SlicedLoss:
     """Mean distance over random slices and the classes, between generated rows and a release.
 
-    A step draws values from the histograms of 16 slices, as many as there are generated rows of a
-    class, and compares them to the rows' projections. Values are spread evenly within their cells:
-    the smoothing of a smoothed-sliced divergence comes from the kernel, at least as wide as a cell.
+    A step compares 16 slices. An f-divergence is that of the histograms themselves and the rows'
+    projections, both smoothed by a kernel, at two scales, at least a cell wide. For the others as
+    many values are drawn from each histogram as there are generated rows of a class, spread evenly
+    within their cells.
 
     Parameters
     ----------
@@ -99,7 +102,9 @@ class SlicedLoss:
         means = self.histograms @ centers
         variances = np.maximum(self.histograms @ centers**2 - means**2, 0)
         # Never less than a cell: what is finer isn't known.
-        widths = np.maximum(_BANDWIDTH * np.sqrt(variances), 1.0)
+        bandwidths = (_BANDWIDTH,) if self.divergence in _OTHERS else _CELLS_BANDWIDTHS
+        scales = np.array(bandwidths)[:, None, None]
+        widths = np.maximum(scales * np.sqrt(variances), 1.0)
         self._widths = torch.as_tensor(widths, dtype=torch.float32)
         self._weights = torch.as_tensor(self.class_weights, dtype=torch.float32)
 
@@ -109,17 +114,24 @@ class SlicedLoss:
         per_class = len(rows) // n_classes
         chosen = torch.randperm(self._shares.shape[1], generator=self._rng)[:_SLICES_A_STEP]
         rows = _drawn(self.head, rows, self._category_rng)
-        # (classes, slices, rows, 1): every pair of class and slice is a slice of the distance.
+        # Every pair of class and slice is a slice of the distance.
         fake = self.project(rows, chosen.to(self.device))
-        fake = fake.reshape(n_classes, per_class, -1).transpose(1, 2)[..., None]
+        fake = fake.reshape(n_classes, per_class, -1).transpose(1, 2).flatten(0, 1)
         shares = self._shares[:, chosen].flatten(0, 1)
-        edges = self._edges.expand(len(shares), -1)
-        real = draw_from_histograms(shares, edges, per_class, self._rng)
-        real = real.view(n_classes, -1, per_class, 1).to(self.device)
-        widths = self._widths[:, chosen]
-        weights = self._weights[:, None].expand_as(widths).to(self.device)
-        widths = widths.to(self.device)
-        return distance(real, fake, self.divergence, widths, weights)
+        widths = self._widths[:, :, chosen].flatten(1, 2).to(self.device)
+        weights = self._weights.repeat_interleave(len(chosen)).to(self.device)
+        if self.divergence == "sliced_wasserstein" or self.divergence == "mmd":
+            edges = self._edges.expand(len(shares), -1)
+            real = draw_from_histograms(shares, edges, per_class, self._rng).to(self.device)
+            return distance(real[..., None], fake[..., None], self.divergence, widths[0], weights)
+        n_scales = len(widths)
+        return histogram_f_divergence(
+            shares.to(self.device).repeat(n_scales, 1),
+            fake.repeat(n_scales, 1),
+            divergence=self.divergence,
+            bandwidth=widths.flatten(),
+            weights=weights.repeat(n_scales),
+        )
 
 
 @dataclass

@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy import integrate, stats
 
-from skdpgen.divergences.histograms import draw_from_histograms, histogram_quantiles
+from skdpgen.divergences.histograms import histogram_quantiles
 from skdpgen.divergences.sliced import (
     density_ratio,
     f_generator,
@@ -365,77 +365,6 @@ def test_kernel_is_exact_near_and_far():
     torch.testing.assert_close(kernel, torch.tensor([[1.0, 2 / 3], [2 / 3, 1.0]]))
 
 
-# Histograms.
-
-
-def test_quantiles_invert_the_piecewise_linear_cdf():
-    p = torch.rand(3, 8, generator=_rng(), dtype=torch.float64) * torch.tensor(
-        [0, 1, 1, 0, 0, 1, 1, 0], dtype=torch.float64
-    )
-    edges = torch.rand(3, 9, generator=_rng(1), dtype=torch.float64).cumsum(-1)
-    levels = torch.linspace(0, 1, 101, dtype=torch.float64)
-    quantiles = histogram_quantiles(p, edges, levels)
-    for s in range(3):
-        cdf = np.concatenate([[0], (p[s] / p[s].sum()).cumsum(0)])
-        np.testing.assert_allclose(np.interp(quantiles[s], edges[s], cdf), levels, atol=1e-12)
-        # The ends of the support, not of the empty outer bins.
-        assert quantiles[s, 0] == edges[s, 1]
-        assert quantiles[s, -1] == edges[s, 7]
-    assert (quantiles.diff(dim=-1) >= 0).all()
-    per_slice = histogram_quantiles(p, edges, levels.expand(3, -1))
-    torch.testing.assert_close(per_slice, quantiles)
-
-
-def _bin_counts(draws, edges):
-    return np.stack([np.histogram(x, e)[0] for x, e in zip(draws, edges, strict=True)])
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_systematic_draws_round_the_expected_counts(dtype):
-    p = torch.rand(20, 16, generator=_rng(), dtype=dtype)
-    p[:, 3] = 0
-    edges = torch.rand(20, 17, generator=_rng(1), dtype=dtype).cumsum(-1)
-    draws = draw_from_histograms(p, edges, 128, _rng(2))
-    assert draws.shape == (20, 128)
-    assert draws.dtype == dtype
-    counts = _bin_counts(draws, edges)
-    expected = 128 * (p / p.sum(-1, keepdim=True)).numpy()
-    assert (abs(counts - expected) < 1 + 1e-4).all()
-    assert (counts[:, 3] == 0).all()
-
-
-@pytest.mark.parametrize("systematic", [True, False])
-def test_each_place_of_a_batch_has_the_distribution_of_the_histogram(systematic):
-    p = torch.tensor([0.05, 0.4, 0.0, 0.25, 0.3], dtype=torch.float64)
-    edges = torch.tensor([-1.0, 0.0, 0.5, 2.0, 2.1, 4.0], dtype=torch.float64)
-    draws = draw_from_histograms(
-        p.expand(4000, -1), edges.expand(4000, -1), 8, _rng(3), systematic=systematic
-    )
-    for place in (0, 7):  # independent between slices
-        counts = np.histogram(draws[:, place], edges)[0][[0, 1, 3, 4]]
-        assert stats.chisquare(counts, 4000 * p[[0, 1, 3, 4]]).pvalue > 1e-3
-        inside = draws[:, place][draws[:, place] > 2.1]
-        assert stats.kstest(inside, stats.uniform(2.1, 1.9).cdf).pvalue > 1e-3
-    # In random order, the places of a systematic batch are as good as uncorrelated.
-    assert abs(np.corrcoef(draws[:, 0], draws[:, 1])[0, 1]) < 0.2
-
-
-def test_independent_draws_pass_a_chi_square_test():
-    p = torch.tensor([[0.1, 0.2, 0.3, 0.4]], dtype=torch.float64)
-    edges = torch.arange(5, dtype=torch.float64)[None]
-    draws = draw_from_histograms(p, edges, 20_000, _rng(4), systematic=False)
-    result = stats.chisquare(_bin_counts(draws, edges)[0], 20_000 * p[0])
-    assert 1e-3 < result.pvalue < 1 - 1e-3
-
-
-def test_draws_are_reproducible_and_a_zero_width_bin_is_an_atom():
-    p, edges = torch.tensor([[1.0, 3.0]]), torch.tensor([[0.0, 1.0, 1.0]])
-    first = draw_from_histograms(p, edges, 100, _rng(5))
-    assert torch.equal(first, draw_from_histograms(p, edges, 100, _rng(5)))
-    assert not torch.equal(first, draw_from_histograms(p, edges, 100, _rng(6)))
-    assert (first == 1).sum() == 75
-
-
 # Errors.
 
 
@@ -460,11 +389,6 @@ def test_draws_are_reproducible_and_a_zero_width_bin_is_an_atom():
         (lambda x: sliced_wasserstein(x, x, weights=torch.ones(3)), "per slice"),
         (lambda x: sliced_wasserstein(x, x, weights=torch.zeros(2)), "weights"),
         (lambda x: sliced_wasserstein(x, x, weights=torch.tensor([2.0, -1])), "weights"),
-        (lambda x: histogram_quantiles(x[..., 0], x[..., 0], torch.ones(1)), "n_bins"),
-        (lambda x: histogram_quantiles(x[..., 0] - 9, torch.zeros(2, 5), torch.ones(1)), "Prob"),
-        (lambda x: histogram_quantiles(torch.zeros(2, 4), torch.zeros(2, 5), x[0]), "Prob"),
-        (lambda x: histogram_quantiles(x[..., 0], -torch.arange(10.0).view(2, 5), x[0]), "Edges"),
-        (lambda x: draw_from_histograms(x[..., 0], torch.zeros(2, 5), 0, _rng()), "n must"),
     ],
 )
 def test_bad_arguments_are_refused(call, message):
