@@ -9,6 +9,7 @@ from typing import Literal, TypedDict
 from skdpgen.exceptions import PrivacyParameterError
 
 __all__ = [
+    "MAXIMUM_REASON_LENGTH",
     "MAXIMUM_ROWS_PER_UNIT",
     "Adjacency",
     "LedgerEntry",
@@ -20,6 +21,8 @@ __all__ = [
 
 #: Largest number of rows that one unit of privacy may contribute.
 MAXIMUM_ROWS_PER_UNIT = 2**20
+#: Largest number of characters of a reason.
+MAXIMUM_REASON_LENGTH = 200
 
 Adjacency = Literal["replace-one", "add-remove"]
 Unit = Literal["row", "unit"]
@@ -87,6 +90,9 @@ class LedgerEntry:
         In [0, 1): the probability with which the release isn't the one that the other fields
         describe (see :func:`~skdpgen.privacy.accounting.composed_delta`); not 0 where learned
         categories have to pass a threshold.
+    reason : str
+        Why rows were read without protection; only in an entry that is not private and without
+        noise (:meth:`PrivacyLedger.record_unprotected`).
 
     Raises
     ------
@@ -108,6 +114,7 @@ class LedgerEntry:
     dimension: int = 0
     value_step: float = 0.0
     extra_delta: float = 0.0
+    reason: str = ""
 
     def __post_init__(self) -> None:
         check_adjacency(self.adjacency)
@@ -124,6 +131,7 @@ class LedgerEntry:
             and (self.n_directions == 0) == (self.dimension == 0)
             and 0 <= self.value_step <= 1e100
             and 0 <= self.extra_delta < 1
+            and (self.reason == "" or self._unprotected_with_reason())
         ):
             raise PrivacyParameterError("a ledger entry has a field that is out of range.")
         # A row against no row isn't a change by at most the diameter, nor are several rows.
@@ -133,6 +141,17 @@ class LedgerEntry:
             1,
         ):
             raise PrivacyParameterError("a slicing release protects one row, under replace-one.")
+
+    def _unprotected_with_reason(self) -> bool:
+        return (
+            isinstance(self.reason, str)
+            and len(self.reason) <= MAXIMUM_REASON_LENGTH
+            and self.reason.isprintable()
+            and self.reason.strip() == self.reason
+            and not self.private
+            and self.noise_stddev == 0
+            and self.n_directions == 0
+        )
 
     @property
     def protected(self) -> bool:

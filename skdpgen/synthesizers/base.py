@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import abstractmethod
 from numbers import Integral
@@ -169,6 +170,8 @@ class ReleaseSynthesizer(BaseEstimator):
                 f" It is one of {len(ledger.entries)} releases in its ledger, which together "
                 f"spend epsilon = {total:.4g} at delta = {self.release_.delta:g}."
             )
+            if total == math.inf:
+                statement += f" {ledger.statement(self.release_.delta)}"
         return statement
 
     # -- scikit-learn -----------------------------------------------------------------------------
@@ -188,27 +191,36 @@ class ReleaseSynthesizer(BaseEstimator):
         clone._own_ledger = self._ensure_own_ledger()
         return clone
 
+    def __getstate__(self) -> dict[str, Any]:
+        # So does a copy that is fitted elsewhere, also if this was never fitted.
+        self._ensure_own_ledger()
+        state: dict[str, Any] = super().__getstate__()
+        return state
+
     # -- internals --------------------------------------------------------------------------------
 
     def _ledger_in_use(self) -> PrivacyLedger:
         ledger = checked_ledger(self.ledger)
-        return self._ensure_own_ledger() if ledger is None else ledger
+        if ledger is not None:
+            return ledger
+        own = self._ensure_own_ledger()
+        if own.detached:
+            # In a worker this raises: what is spent there would get lost with it.
+            own = self._own_ledger = own.continued()
+            if own.entries:
+                warnings.warn(
+                    "this synthesizer comes from another process: its ledger goes on here with "
+                    "the spends so far, but the original won't see new ones. Use ledger="
+                    "PrivacyLedger(path=...) where several processes fit on the same rows.",
+                    PrivacyWarning,
+                    stacklevel=3,
+                )
+        return own
 
     def _ensure_own_ledger(self) -> PrivacyLedger:
-        own: PrivacyLedger | None = getattr(self, "_own_ledger", None)
-        if own is None:
-            own = PrivacyLedger()
-        elif own.detached:
-            own = own.continued()
-            warnings.warn(
-                "this synthesizer comes from another process: its ledger goes on here with the "
-                "spends so far, but the original won't see new ones. Use ledger="
-                "PrivacyLedger(path=...) where several processes fit on the same rows.",
-                PrivacyWarning,
-                stacklevel=4,
-            )
-        self._own_ledger = own
-        return own
+        if not hasattr(self, "_own_ledger"):
+            self._own_ledger = PrivacyLedger()
+        return self._own_ledger
 
     def _adopt(self, release: Release | SlicingRelease, codec: TableCodec) -> None:
         """Keep the release and the codec: all that is left of the arguments of ``fit``.
