@@ -50,7 +50,7 @@ class _Total:
 
     def renyi(self, order: float) -> float:
         """Divergence of all spends together: the sum, also if they were chosen adaptively."""
-        curves = [slicing_renyi(order, s.noise_stddev, **s.slicing) for s in self.slicing]
+        curves = [_slicing_renyi(order, spend) for spend in self.slicing]
         return math.fsum([order * self.mu * self.mu / 2, *curves])
 
     def planned_delta(self, epsilon: float) -> float:
@@ -194,6 +194,11 @@ def _reserved(first: _Total, epsilon: float, delta: float) -> float:
     gaussian = _Total(first.mu, 0.0, first.slicing).planned_delta(epsilon)
     left = _room(delta, gaussian) * (1 - _SLACK) if gaussian < delta else 0.0
     return max(first.extra_delta, min(left, _EXTRA_SHARE * delta))
+
+
+@lru_cache(maxsize=2**15)
+def _slicing_renyi(order: float, spend: LedgerEntry) -> float:
+    return slicing_renyi(order, spend.noise_stddev, **spend.slicing)
 
 
 @lru_cache(maxsize=64)

@@ -18,7 +18,7 @@ from typing import Any
 
 from skdpgen.exceptions import BudgetExceededError, PrivacyParameterError
 from skdpgen.privacy.composition import Charge, add_up, check_order, fits, total_epsilon
-from skdpgen.privacy.entries import Adjacency, LedgerEntry
+from skdpgen.privacy.entries import MAXIMUM_TEXT_LENGTH, Adjacency, LedgerEntry
 from skdpgen.privacy.ledger_file import LedgerFile, Session, Terms, charge_from_plain, plain_charge
 from skdpgen.privacy.ledger_report import (
     flat,
@@ -235,8 +235,10 @@ class PrivacyLedger:
             ledger, or the file can't be used.
         """
         charge = tuple(entries)
-        if not charge or not all(isinstance(entry, LedgerEntry) for entry in charge):
+        if not charge or not all(type(entry) is LedgerEntry for entry in charge):
             raise PrivacyParameterError("charge one LedgerEntry or more.")
+        # Checked again: frozen isn't unchangeable, and what is added up is what is stored.
+        charge = charge_from_plain(plain_charge(charge))
         with self._session(write=True) as session:
             self._append(session, charge)
 
@@ -256,9 +258,12 @@ class PrivacyLedger:
         PrivacyParameterError
             If the reason isn't such a text, or the file can't be used.
         """
-        if not isinstance(reason, str) or not reason:
+        if not (isinstance(reason, str) and reason.strip() and reason.isprintable()):
             raise PrivacyParameterError("reason must be a text that says what rows are read for.")
+        if len(reason) > MAXIMUM_TEXT_LENGTH:
+            raise PrivacyParameterError(f"reason has more than {MAXIMUM_TEXT_LENGTH} characters.")
         with self._session(write=True) as session:
+            # Under the relation of the others: it must not change what they mean.
             entry = LedgerEntry(
                 "unprotected",
                 sensitivity_squared=1,

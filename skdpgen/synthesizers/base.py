@@ -13,7 +13,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from skdpgen.exceptions import InputError, PrivacyWarning, SkdpgenWarning
+from skdpgen.exceptions import (
+    InputError,
+    PrivacyParameterError,
+    PrivacyWarning,
+    SkdpgenWarning,
+)
 from skdpgen.privacy.ledger import PrivacyLedger
 from skdpgen.privacy.release import Release
 from skdpgen.privacy.slicing_release import SlicingRelease
@@ -163,12 +168,18 @@ class ReleaseSynthesizer(BaseEstimator):
         """What the release promises, and what was spent in total, in plain words."""
         check_is_fitted(self, "release_")
         statement = self.release_.statement()
-        ledger = getattr(self, "ledger_", None)
-        if ledger is not None and len(ledger.entries) > 1:
+        ledger: PrivacyLedger | None = getattr(self, "ledger_", None)
+        if ledger is None:
+            return statement
+        try:
+            n_entries = len(ledger.entries)
+        except PrivacyParameterError:
+            return f"{statement} Its ledger can't be read here."
+        if n_entries > 1:
             total = ledger.spent(self.release_.delta)
             statement += (
-                f" It is one of {len(ledger.entries)} releases in its ledger, which together "
-                f"spend epsilon = {total:.4g} at delta = {self.release_.delta:g}."
+                f" It is one of {n_entries} releases in its ledger, which together spend epsilon = "
+                f"{total:.4g} at delta = {self.release_.delta:g}."
             )
             if total == math.inf:
                 statement += f" {ledger.statement(self.release_.delta)}"
