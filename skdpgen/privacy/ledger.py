@@ -94,7 +94,7 @@ class PrivacyLedger:
     >>> print(ledger.statement())
     1 release is (1, 1e-05)-differentially private for replacing one row (replace-one adjacency).
     >>> round(ledger.remaining(), 2)
-    1.69
+    1.66
     """
 
     _key: str
