@@ -106,7 +106,7 @@ class TableCodec:
         target = _target_of(schema, series, template)
         schema, column = _declared(schema, target)
         features = schema.without_target()
-        preprocessor = TabularPreprocessor.from_schema(features).fit(X)
+        preprocessor = TabularPreprocessor.from_schema(features).fit_structure(X)
         encoder = make_encoder(column, series.dtype, target)
         return cls(
             schema=_resolved(schema, preprocessor, {target: encoder}),
@@ -130,7 +130,7 @@ class TableCodec:
             labels = encoder if isinstance(encoder, CategoryEncoder) else None
         preprocessor = TabularPreprocessor.from_schema(
             schema, exclude_target=labels is not None
-        ).fit(X)
+        ).fit_structure(X)
         known = {} if labels is None else {target: labels}
         return cls(_resolved(schema, preprocessor, known), preprocessor, labels, None, None)
 
