@@ -238,8 +238,8 @@ class TabularPreprocessor(TransformerMixin, BaseEstimator):
         columns = schema.resolve(kept.dtypes)
         if not columns:
             raise InputError(
-                "found 0 feature(s) (shape=(, 0)) while a minimum of 1 is required: the table has no "
-                "columns."
+                "found 0 feature(s) (shape=(, 0)) while a minimum of 1 is required: the table has "
+                "no columns."
             )
         encoders = {
             name: make_encoder(columns[name], kept.dtypes[name], name, encoding)
