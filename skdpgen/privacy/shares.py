@@ -7,13 +7,20 @@ import threading
 from collections.abc import Sequence
 
 from skdpgen.exceptions import BudgetExceededError, PrivacyParameterError
-from skdpgen.privacy.accounting import compose_gaussian, noise_multiplier
+from skdpgen.privacy.accounting import (
+    check_epsilon_delta,
+    compose_extra_delta,
+    compose_gaussian,
+    noise_multiplier,
+)
 from skdpgen.privacy.entries import Adjacency, LedgerEntry, Unit
 
-__all__ = ["ReservedSpend", "check_earlier", "multiplier_beside", "nominal_mu"]
+__all__ = ["ReservedSpend", "earlier_spend", "multiplier_beside", "nominal_mu"]
 
 # What rounding may add to a quotient of a handful of float operations, many times over.
 _ROUNDING = 1e-12
+# Below this share of the squared mu a difference of two squares is mostly rounding.
+_LEAST_REST = 1e-3
 
 
 def nominal_mu(entry: LedgerEntry) -> float:
@@ -48,20 +55,19 @@ def multiplier_beside(epsilon: float, delta: float, mu: float, extra_delta: floa
     >>> round(multiplier_beside(1.0, 1e-5, 0.0, 0.0), 4)
     3.7306
     """
-    if mu == 0 and extra_delta == 0:
-        return noise_multiplier(epsilon, delta)
-    total = math.inf
-    if 0 <= extra_delta < delta:
-        # The total is delta_G(epsilon + log(1 - extra_delta); mu) + extra_delta, which is solved
-        # for mu.
-        total = noise_multiplier(epsilon + math.log1p(-extra_delta), delta - extra_delta)
-    rest = 1 / total**2 - mu**2
-    if not rest > 1e-6 / total**2:
-        raise PrivacyParameterError("earlier releases leave nothing of this epsilon and delta.")
-    return (1 + _ROUNDING) / math.sqrt(rest)
+    epsilon, delta = check_epsilon_delta(epsilon, delta)
+    if extra_delta < delta:
+        # delta = extra_delta + (1 - extra_delta) * delta_G(epsilon; mu), solved for mu.
+        total = noise_multiplier(epsilon, (delta - extra_delta) / (1 - extra_delta))
+        if mu == 0:
+            return total
+        rest = 1 / total**2 - mu**2
+        if rest > _LEAST_REST / total**2:
+            return (1 + _ROUNDING) / math.sqrt(rest)
+    raise PrivacyParameterError("earlier releases leave nothing of this epsilon and delta.")
 
 
-def check_earlier(
+def earlier_spend(
     earlier: Sequence[LedgerEntry], adjacency: Adjacency, unit: Unit
 ) -> tuple[float, float]:
     """What earlier releases spent of a joint guarantee.
@@ -78,7 +84,7 @@ def check_earlier(
     mu : float
         Of all of them together, nominal.
     extra_delta : float
-        Sum of theirs.
+        Of all of them together.
 
     Raises
     ------
@@ -96,7 +102,7 @@ def check_earlier(
                 "an earlier release must be a Gaussian one under the same adjacency and unit."
             )
     mu = compose_gaussian([nominal_mu(entry) for entry in earlier])
-    return mu, math.fsum(entry.extra_delta for entry in earlier)
+    return mu, compose_extra_delta([entry.extra_delta for entry in earlier])
 
 
 class ReservedSpend:
