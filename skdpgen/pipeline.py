@@ -161,7 +161,7 @@ class SynthesisPipeline(Pipeline):  # type: ignore[misc]
             schema, select = _as_declared(preprocessor)
             functions.append(select)
             structure = select(structure)
-        rows = MappedTable(table, _composed(functions), structure) if functions else table
+        rows = MappedTable(table, _composed(functions, structure), structure)
         before = synthesizer.schema
         with _print_elapsed_time("Pipeline", self._log_message(len(self.steps) - 1)):
             try:
@@ -174,6 +174,8 @@ class SynthesisPipeline(Pipeline):  # type: ignore[misc]
         return self
 
     def _check_steps(self) -> None:
+        if not self.steps:
+            raise InputError("the pipeline is empty: it needs a synthesizer as its last step.")
         self._validate_steps()
         synthesizer = self.steps[-1][1]
         if not isinstance(synthesizer, ReleaseSynthesizer):
@@ -335,10 +337,15 @@ def _params_of(name: str, params: dict[str, Any]) -> dict[str, Any]:
     return {param.removeprefix(prefix): value for param, value in params.items()}
 
 
-def _composed(functions: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
+def _composed(functions: list[Callable[[Any], Any]], structure: Any) -> Callable[[Any], Any]:
+    """The functions one after the other; rows get the columns that no rows got."""
+    names = FrameTemplate.from_frame(structure).names
+
     def apply(table: Any) -> Any:
         for function in functions:
             table = function(table)
+        if FrameTemplate.from_frame(table).names != names:
+            raise InputError("the steps make other columns of the table than of one without rows.")
         return table
 
     return apply

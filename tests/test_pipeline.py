@@ -314,6 +314,12 @@ def test_functions_that_drop_rows_unseen_are_stopped():
         make_synthesis_pipeline(step, synthesizer()).fit(df)
 
 
+def test_columns_that_depend_on_rows_are_stopped():
+    step = FunctionTransformer(lambda X: X if len(X) < 20 else X[["b", "a", "c"]], lambda X: X)
+    with pytest.raises(InputError, match="make other columns"):
+        make_synthesis_pipeline(step, synthesizer()).fit(table())
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [

@@ -9,7 +9,6 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdpgen.data import (
     Boolean,
@@ -364,9 +363,3 @@ def test_feature_names_are_checked(preprocessor):
     assert len(names) == 13
     with pytest.raises(InputError, match="not equal to feature_names_in_"):
         preprocessor.get_feature_names_out(["a"])
-
-
-@parametrize_with_checks([TabularPreprocessor(schema=Schema({}, default=Numeric((-10, 10))))])
-@pytest.mark.filterwarnings("ignore")
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
