@@ -40,8 +40,8 @@ LABELED = Schema(
     {
         "height": Numeric((0, 250)),
         "visits": Numeric((0, 40), "int"),
-        "color": Categorical(["red", "blue"]),
-        "label": Categorical(["no", "yes"]),
+        "color": Categorical(("red", "blue")),
+        "label": Categorical(("no", "yes")),
     },
     target="label",
 )

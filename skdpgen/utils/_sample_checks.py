@@ -87,8 +87,8 @@ _TYPED = {
     "number": Numeric((0, 9)),
     "whole": Numeric((0, 9), "int"),
     "flag": Boolean(),
-    "word": Categorical(["a", "b"]),
-    "code": Categorical(["01", "02"]),
+    "word": Categorical(("a", "b")),
+    "code": Categorical(("01", "02")),
 }
 
 
