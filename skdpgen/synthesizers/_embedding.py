@@ -210,7 +210,7 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
 
     def _open_columns(self, X: Any, y: Any) -> OpenColumns | None:
         """Columns whose domain has to be learned; None where there is nothing to learn."""
-        if self.domain_budget is None or n_rows(X) == 0:
+        if self.domain_budget is None:
             return None
         columns = find_open_columns(X, y, given_schema(self.schema))
         return columns if columns.readers else None
