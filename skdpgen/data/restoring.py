@@ -59,11 +59,18 @@ def _cast(column: Any, found: ColumnDtype, dtype: ColumnDtype) -> Any:
     if dtype.family == "float":
         return build_numbers(dtype, values.astype(np.float64), nulls)
     nulls = nulls | ~np.isfinite(values.astype(np.float64))
-    whole = np.where(nulls, 0, values)
-    if whole.dtype.kind == "f":
-        # Integers beyond 2^53 aren't floats of their own: the largest float below is taken.
-        lower, upper = dtype.limits
-        top = float(upper) if int(float(upper)) <= upper else float(np.nextafter(upper, 0))
-        whole = np.clip(np.rint(whole), float(lower), top)
-        whole = whole.astype(np.uint64 if lower == 0 else np.int64)
+    whole = _clipped(np.where(nulls, 0, values), *dtype.limits)
     return build_numbers(dtype, whole, nulls if dtype.nullable else None)
+
+
+def _clipped(values: np.ndarray, lower: int, upper: int) -> np.ndarray:
+    """Rounded to integers of 64 bits within limits."""
+    if values.dtype.kind == "f":
+        # Integers beyond 2^53 aren't floats of their own: the largest float below is taken.
+        top = float(upper) if int(float(upper)) <= upper else float(np.nextafter(upper, 0))
+        values = np.clip(np.rint(values), float(lower), top)
+        return values.astype(np.uint64 if lower == 0 else np.int64)
+    if values.dtype.kind == "b":
+        values = values.astype(np.int64)
+    limits = np.iinfo(values.dtype)
+    return np.clip(values, max(lower, limits.min), min(upper, limits.max))

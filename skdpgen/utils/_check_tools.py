@@ -52,7 +52,7 @@ def last_of(estimator: Any) -> Any:
     return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
 
 
-def fresh(estimator: Any, schema: Schema = LABELED, **params: Any) -> Any:
+def fresh(estimator: Any, schema: Schema | None = LABELED, **params: Any) -> Any:
     """A clone with a schema, a ledger of its own and a seed."""
     copy = clone(estimator)
     last = last_of(copy)

@@ -25,14 +25,14 @@ SMALL = MixtureGenerator(8, n_mixtures=2)
 
 def mixture(cls=DPMERFSynthesizer):
     features = InteractionFeatures(60, n_bins=8)
-    return cls(1.0, 1e-5, features=features, generator=SMALL, n_steps=2)
+    return cls(1.0, 1e-6, features=features, generator=SMALL, n_steps=2)
 
 
 SYNTHESIZERS = [
     mixture(),
-    DPMERFSynthesizer(1.0, 1e-5, features=GaussianFeatures(20), n_steps=2, batch_size=20),
-    SlicedFDivSynthesizer(1.0, 1e-5, n_slices=8, generator=SMALL, n_steps=2),
-    SlicedRowsSynthesizer(400.0, 1e-5, n_slices=4, n_steps=2, batch_size=20),
+    DPMERFSynthesizer(1.0, 1e-6, features=GaussianFeatures(20), n_steps=2, batch_size=20),
+    SlicedFDivSynthesizer(1.0, 1e-6, n_slices=8, generator=SMALL, n_steps=2),
+    SlicedRowsSynthesizer(400.0, 1e-6, n_slices=4, n_steps=2, batch_size=20),
     make_synthesis_pipeline(FunctionTransformer(), mixture()),
     make_synthesis_pipeline(TabularPreprocessor(), mixture()),
 ]
