@@ -210,7 +210,7 @@ def fit_step(step: Any, structure: Any, name: str) -> Any:
     PrivacyLeakError
         If it mixes rows.
     """
-    # It would compare rows, and is refused where there are columns of text.
+    # scikit-learn's check of an inverse_func compares rows, and refuses columns of text.
     functions = [p for _, p in _leaves(step, name) if isinstance(p, FunctionTransformer)]
     before = [part.check_inverse for part in functions]
     try:
@@ -237,10 +237,11 @@ def _check_row_wise(step: Any, structure: Any, name: str) -> None:
         probe = _made_up_rows(FrameTemplate.from_frame(structure))
         together = _cells(_silent(step.transform, probe))
         alone = [_cells(_silent(step.transform, _row(probe, i))) for i in range(_PROBE_ROWS)]
+        mixed = not _equal(together, alone)
     except Exception:
         # The step isn't made for such cells: what it does to others can't be said.
         return
-    if not _equal(together, alone):
+    if mixed:
         raise PrivacyLeakError(
             f"the step {name!r} mixes rows: on made-up rows, what it makes of one depends on the "
             f"others, or on chance. One person would change many rows, and the noise is for one. "

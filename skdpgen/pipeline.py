@@ -162,6 +162,7 @@ class SynthesisPipeline(Pipeline):  # type: ignore[misc]
             functions.append(select)
             structure = select(structure)
         rows = MappedTable(table, _composed(functions, structure), structure)
+        self._template = template
         before = synthesizer.schema
         with _print_elapsed_time("Pipeline", self._log_message(len(self.steps) - 1)):
             try:
@@ -170,7 +171,6 @@ class SynthesisPipeline(Pipeline):  # type: ignore[misc]
                 synthesizer.fit(rows, y, **fit_params)
             finally:
                 synthesizer.schema = before
-        self._template = template
         return self
 
     def _check_steps(self) -> None:
@@ -227,7 +227,8 @@ class SynthesisPipeline(Pipeline):  # type: ignore[misc]
         for _, _, step in reversed(list(self._iter(with_final=False))):
             if not isinstance(step, TabularPreprocessor):
                 table = step.inverse_transform(table)
-        table = restored(table, self._template)
+        if "_template" in self.__dict__:  # else it is a part of a pipeline, cut out after fit
+            table = restored(table, self._template)
         return (table, *target) if target else table
 
     def retrain(self, **post_processing_params: Any) -> Self:

@@ -648,6 +648,8 @@ def test_parts():
     assert type(pipeline[1:]) is SynthesisPipeline
     assert pipeline[1] is pipeline["dpmerfsynthesizer"]
     assert len(pipeline[:0]) == 0
+    # A part samples what its first step would take.
+    assert pipeline[1:].sample(3)["b"].dtype == np.float64
 
 
 def test_nothing_reads_rows_for_free():

@@ -94,7 +94,8 @@ class TabularPreprocessor(TransformerMixin, BaseEstimator):
         - "drop": not encoded, and absent from what :meth:`inverse_transform` gives.
 
         Keys and free text need not be listed; all other columns must be. "auto" scales numbers
-        and times and makes everything else one-hot, in the order of the schema.
+        and times, encodes ordinal columns as the schema declares and makes everything else
+        one-hot, in the order of the schema.
     schema : Schema
         What is publicly known about the columns. It has no usable default: see
         ``Schema.from_json`` and ``Schema.from_dtypes``.

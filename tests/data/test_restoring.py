@@ -44,6 +44,11 @@ def test_integers_and_booleans_become_floats():
     assert result.to_dict("list") == {"a": [1.0], "b": [1.0]}
 
 
+def test_booleans_become_integers():
+    result = restored(pd.DataFrame({"a": [True, False]}), like(pd.DataFrame({"a": [7]})))
+    assert result["a"].tolist() == [1, 0]
+
+
 def test_integers_are_clipped_into_narrower_ones():
     result = restored(pd.DataFrame({"a": [300, -5]}), like(pd.DataFrame({"a": [1]}, dtype="uint8")))
     assert result["a"].tolist() == [255, 0]

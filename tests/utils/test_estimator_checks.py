@@ -121,6 +121,12 @@ class CountsWrongly(DPMERFSynthesizer):
         return super().sample(n_samples or 1, random_state, y=y)
 
 
+class TakesEveryNumber(DPMERFSynthesizer):
+    def sample(self, n_samples=1, random_state=None, *, y=None):
+        n_samples = n_samples if isinstance(n_samples, int | np.integer) else 1
+        return super().sample(abs(int(n_samples)), random_state, y=y)
+
+
 class IgnoresSeeds(DPMERFSynthesizer):
     def sample(self, n_samples=1, random_state=None, *, y=None):
         return super().sample(n_samples, y=y)
@@ -186,6 +192,7 @@ FLAWS = {
     RetrainsOnRows: "check_retrain_is_post_processing",
     SpendsForRetraining: "check_ledger_grows_on_refit",
     CountsWrongly: "check_numbers_of_samples",
+    TakesEveryNumber: "check_numbers_of_samples",
     IgnoresSeeds: "check_samples_follow_their_seed",
     GivesTexts: "check_dtypes_come_back",
     LeavesTheBounds: "check_samples_are_inside_the_schema",
