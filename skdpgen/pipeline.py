@@ -27,6 +27,7 @@ from skdpgen.data.restoring import restored
 from skdpgen.data.schema import Schema
 from skdpgen.exceptions import InputError, SchemaError
 from skdpgen.privacy.ledger import PrivacyLedger
+from skdpgen.synthesizers._parameters import given_schema
 from skdpgen.synthesizers.base import ReleaseSynthesizer
 
 __all__ = ["SynthesisPipeline", "make_synthesis_pipeline"]
@@ -46,14 +47,14 @@ class SynthesisPipeline(Pipeline):  # type: ignore[misc]
       ``inverse_transform``; it is fitted on a table without rows, whatever it declares;
     - a nested ``Pipeline`` of such steps, ``"passthrough"`` and None;
     - :class:`~skdpgen.TabularPreprocessor`, right before the synthesizer: its schema and its
-      choice of encodings then hold for the synthesizer, which must have no schema of its own.
+      choice of encodings then hold for the synthesizer, which must have no other schema.
 
     Rows are transformed chunk by chunk, after the ledger was charged.
 
     Parameters
     ----------
     steps : list of (str, step)
-        The last step is a synthesizer.
+        The last step is a synthesizer, or a search over the settings of one.
     memory : None
         Anything else is refused: a cache writes private rows to disk.
     verbose : bool, default=False
@@ -141,7 +142,7 @@ class SynthesisPipeline(Pipeline):  # type: ignore[misc]
         InputError
             If the steps have no way back, fail, or the table doesn't fit.
         SchemaError
-            If both the preprocessor and the synthesizer have a schema.
+            If the preprocessor and the synthesizer have different schemas.
         """
         self._check_steps()
         name, synthesizer = self.steps[-1]
@@ -163,34 +164,32 @@ class SynthesisPipeline(Pipeline):  # type: ignore[misc]
             structure = select(structure)
         rows = MappedTable(table, _composed(functions, structure), structure)
         self._template = template
-        before = synthesizer.schema
+        holder = _holder_of_schema(synthesizer)
+        before = holder.schema
         with _print_elapsed_time("Pipeline", self._log_message(len(self.steps) - 1)):
             try:
                 if preprocessor is not None:
-                    synthesizer.schema = schema
+                    holder.schema = schema
                 synthesizer.fit(rows, y, **fit_params)
             finally:
-                synthesizer.schema = before
+                holder.schema = before
         return self
 
     def _check_steps(self) -> None:
         if not self.steps:
             raise InputError("the pipeline is empty: it needs a synthesizer as its last step.")
         self._validate_steps()
-        synthesizer = self.steps[-1][1]
-        if not isinstance(synthesizer, ReleaseSynthesizer):
-            raise InputError(
-                f"the last step must be a synthesizer of skdpgen, "
-                f"got an object of type {type(synthesizer).__name__}."
-            )
+        holder = _holder_of_schema(self.steps[-1][1])
         refuse_memory(self, "the pipeline")
         for _, name, step in self._iter(with_final=False):
             if step is not self._preprocessor:
                 check_step(step, name)
-        if self._preprocessor is not None and synthesizer.schema is not None:
+        if self._preprocessor is None or holder.schema is None:
+            return
+        if given_schema(holder.schema) != self._preprocessor.schema:
             raise SchemaError(
-                "the schema is given twice, to the TabularPreprocessor and to the synthesizer: "
-                "leave out the synthesizer's, the preprocessor's holds for both."
+                "the TabularPreprocessor and the synthesizer have different schemas: leave out the "
+                "synthesizer's, the preprocessor's holds for both."
             )
 
     @property
@@ -293,11 +292,11 @@ class SynthesisPipeline(Pipeline):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()
-        if self.steps and isinstance(self.steps[-1][1], ReleaseSynthesizer):
+        if self.steps and hasattr(self.steps[-1][1], "sample"):
             synthesizer = get_tags(self.steps[-1][1])
             tags.input_tags = synthesizer.input_tags
             tags.target_tags = synthesizer.target_tags
-            tags.non_deterministic = True
+            tags.non_deterministic = synthesizer.non_deterministic
         return tags
 
 
@@ -324,6 +323,19 @@ def make_synthesis_pipeline(*steps: Any, verbose: bool = False) -> SynthesisPipe
     ['tabularpreprocessor', 'dpmerfsynthesizer']
     """
     return SynthesisPipeline(_name_estimators(steps), verbose=verbose)
+
+
+def _holder_of_schema(step: Any) -> Any:
+    """What has the schema parameter of a last step: itself, or the synthesizer of a search."""
+    if isinstance(step, ReleaseSynthesizer):
+        return step
+    inner = getattr(step, "estimator", None)
+    if isinstance(inner, ReleaseSynthesizer) and hasattr(step, "sample"):
+        return inner
+    raise InputError(
+        f"the last step must be a synthesizer of skdpgen or a search that samples, "
+        f"got an object of type {type(step).__name__}."
+    )
 
 
 def _params_of(name: str, params: dict[str, Any]) -> dict[str, Any]:

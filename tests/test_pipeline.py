@@ -16,6 +16,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectKBest
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.mixture import GaussianMixture
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
     Binarizer,
@@ -54,6 +55,18 @@ from skdpgen.exceptions import (
 N = 60
 SCHEMA = Schema({"a": Numeric((0, 10)), "b": Numeric((0, 20), "int"), "c": Boolean()}, target="c")
 ANY = Schema({}, default=Numeric((0, 20)))
+
+
+CODED = Schema(
+    {
+        "grade": Ordinal(["C", "B", "A"]),
+        "wage": Numeric((0, 1000), missing=True),
+        "city": Categorical(["Rome", "Oslo"]),
+        "age": Numeric((0, 100), "int"),
+        "ok": Boolean(),
+    },
+    target="ok",
+)
 
 
 def table(n=N):
@@ -212,9 +225,9 @@ def test_steps_without_a_way_back_are_refused_before_anything_is_read(step, mess
             "right before",
         ),
         (
-            make_synthesis_pipeline(TabularPreprocessor(schema=SCHEMA), synthesizer()),
+            make_synthesis_pipeline(TabularPreprocessor(schema=CODED), synthesizer()),
             SchemaError,
-            "given twice",
+            "different schemas",
         ),
         (SynthesisPipeline([]), ValueError, "empty"),
         (SynthesisPipeline([("a__b", synthesizer())]), ValueError, "__"),
@@ -461,17 +474,6 @@ def test_other_synthesizers(last):
 
 # -- preprocessors ---------------------------------------------------------------------------------
 
-CODED = Schema(
-    {
-        "grade": Ordinal(["C", "B", "A"]),
-        "wage": Numeric((0, 1000), missing=True),
-        "city": Categorical(["Rome", "Oslo"]),
-        "age": Numeric((0, 100), "int"),
-        "ok": Boolean(),
-    },
-    target="ok",
-)
-
 
 def coded(n=N):
     rng = np.random.default_rng(0)
@@ -535,6 +537,43 @@ def test_the_encoding_travels_in_the_release(tmp_path):
     assert again.schema == Schema.from_dict(facts)
     assert again.schema.columns["grade"] == Ordinal(["C", "B", "A"], encoding="scale")
     assert again.sample(3).columns.tolist() == ["city", "grade", "wage", "ok"]
+
+
+@pytest.mark.parametrize("form", [lambda s: s, lambda s: s.to_dict()])
+def test_the_same_schema_may_be_given_twice(form):
+    preprocessor = TabularPreprocessor(STEPS, schema=CODED)
+    pipeline = make_synthesis_pipeline(preprocessor, synthesizer(form(CODED))).fit(coded())
+    assert pipeline[-1]._codec.schema.columns["grade"].encoding == "scale"
+    assert list(pipeline[-1]._codec.schema.columns) == ["city", "grade", "wage", "ok"]
+
+
+class Search(BaseEstimator):
+    """What a search over settings looks like from outside."""
+
+    def __init__(self, estimator):
+        self.estimator = estimator
+
+    def fit(self, X, y=None):
+        self.best_ = clone(self.estimator).fit(X, y)
+        self.release_, self.ledger_ = self.best_.release_, self.best_.ledger_
+        return self
+
+    def sample(self, n_samples=1, random_state=None, *, y=None):
+        return self.best_.sample(n_samples, random_state, y=y)
+
+
+def test_a_search_is_a_last_step_too():
+    inner = synthesizer(None)
+    pipeline = make_synthesis_pipeline(
+        HALVES,
+        TabularPreprocessor(schema=SCHEMA.with_columns({"b": Numeric((0, 10))})),
+        Search(inner),
+    ).fit(table())
+    assert inner.schema is None
+    assert len(pipeline.ledger_.entries) == 1
+    assert pipeline.sample(5).dtypes.equals(table().dtypes)
+    with pytest.raises(InputError, match="GridSearchCV"):
+        make_synthesis_pipeline(GridSearchCV(synthesizer(), {})).fit(table())
 
 
 def test_a_preprocessor_of_arrays_may_drop_columns():
