@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -49,7 +50,7 @@ class _Total:
 
     def renyi(self, order: float) -> float:
         """Divergence of all spends together: the sum, also if they were chosen adaptively."""
-        curves = [slicing_renyi(order, s.noise_stddev, **s.slicing) for s in self.slicing]
+        curves = [_slicing_renyi(order, spend) for spend in self.slicing]
         return math.fsum([order * self.mu * self.mu / 2, *curves])
 
     def planned_delta(self, epsilon: float) -> float:
@@ -178,8 +179,7 @@ def fits(charges: Sequence[Charge], relation: Adjacency, epsilon: float, delta: 
     if room < _SMALLEST_DELTA:
         return False
     spare = 0.1 * room / len(_SPARE_ORDERS)
-    own = max(_ORDERS, key=lambda order: (epsilon - _conversion(order, 0.9 * room)) / order)
-    shares = [(own, 0.9 * room), *((order, spare) for order in _SPARE_ORDERS)]
+    shares = [(_own_order(epsilon, room), 0.9 * room), *((order, spare) for order in _SPARE_ORDERS)]
     return any(total.renyi(order) + _conversion(order, share) <= epsilon for order, share in shares)
 
 
@@ -194,6 +194,18 @@ def _reserved(first: _Total, epsilon: float, delta: float) -> float:
     gaussian = _Total(first.mu, 0.0, first.slicing).planned_delta(epsilon)
     left = _room(delta, gaussian) * (1 - _SLACK) if gaussian < delta else 0.0
     return max(first.extra_delta, min(left, _EXTRA_SHARE * delta))
+
+
+@lru_cache(maxsize=2**15)
+def _slicing_renyi(order: float, spend: LedgerEntry) -> float:
+    return slicing_renyi(order, spend.noise_stddev, **spend.slicing)
+
+
+@lru_cache(maxsize=64)
+def _own_order(epsilon: float, room: float) -> float:
+    """The order that certifies best what would use up the cap as one Gaussian."""
+    best: float = max(_ORDERS, key=lambda o: (epsilon - _conversion(o, 0.9 * room)) / o)
+    return best
 
 
 def _room(delta: float, extra_delta: float) -> float:

@@ -20,8 +20,8 @@ from skdpgen.exceptions import (
 from skdpgen.privacy.accounting import check_epsilon_delta
 from skdpgen.privacy.batches import CodeBatch, RowBatch
 from skdpgen.privacy.domains import DomainBatch, DomainMechanism
-from skdpgen.privacy.entries import LedgerEntry
-from skdpgen.privacy.ledger import Adjacency, PrivacyLedger, check_adjacency
+from skdpgen.privacy.entries import Adjacency, LedgerEntry, check_adjacency
+from skdpgen.privacy.ledger import PrivacyLedger
 from skdpgen.privacy.mechanisms import MeanEmbeddingMechanism
 from skdpgen.privacy.noise import current_source
 from skdpgen.privacy.release import Release
