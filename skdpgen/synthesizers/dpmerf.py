@@ -16,7 +16,7 @@ from skdpgen.features.settings import GaussianFeatures, InteractionFeatures, Rel
 from skdpgen.generators.mixture import MixtureGenerator
 from skdpgen.privacy.accounting import noise_multiplier
 from skdpgen.privacy.entries import check_rows_per_unit
-from skdpgen.privacy.entries import Adjacency, PrivacyLedger
+from skdpgen.privacy.ledger import Adjacency, PrivacyLedger
 from skdpgen.synthesizers._embedding import EmbeddingSynthesizer
 from skdpgen.synthesizers._feature_maps import FeatureMap, draw_feature_map
 from skdpgen.synthesizers._parameters import n_rows_hint, seed_sequence

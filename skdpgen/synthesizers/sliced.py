@@ -12,7 +12,7 @@ from skdpgen.data.schema import Schema
 from skdpgen.exceptions import InputError, ReleaseError
 from skdpgen.features.slices import Directions, SliceFeatureMap
 from skdpgen.generators.mixture import MixtureGenerator
-from skdpgen.privacy.entries import Adjacency, PrivacyLedger
+from skdpgen.privacy.ledger import Adjacency, PrivacyLedger
 from skdpgen.synthesizers._embedding import EmbeddingSynthesizer
 from skdpgen.synthesizers._feature_maps import FeatureMap
 from skdpgen.synthesizers._parameters import seed_sequence
