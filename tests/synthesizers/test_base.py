@@ -184,6 +184,7 @@ def test_privacy_parameters_are_those_that_retraining_refuses(fitted):
         "features",
         "n_rows_hint",
         "count_weight",
+        "domain_budget",
         "ledger",
     }
     for name in [*privacy, "X", "typo"]:

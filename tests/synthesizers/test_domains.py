@@ -485,6 +485,69 @@ def test_neighbors_learn_the_same_schema():
     assert all(schema == schemas[0] for schema in schemas)
 
 
+class Hostile:
+    """A cell whose methods all fail."""
+
+    def _fail(self, *_):
+        raise RuntimeError("private cell")
+
+    __eq__ = __lt__ = __str__ = __repr__ = __float__ = __int__ = __bool__ = __len__ = _fail
+    __iter__ = __array__ = __index__ = __hash__ = _fail
+
+
+class HostileText(str):
+    __slots__ = ()
+
+    def __str__(self):
+        raise RuntimeError("private cell")
+
+    __eq__ = __hash__ = __str__
+
+
+CELLS = [
+    *(1e9, math.inf, math.nan, 10**5000, -(10**400), True, 1j, b"bytes", None, pd.NA, pd.NaT),
+    *("", "unique", "long " * 10**5, "\ud800", "\x00", [1], {}, pd.Timestamp("1700-01-01")),
+    *(Hostile(), HostileText("a"), np.datetime64("NaT"), np.float16("nan")),
+]
+
+
+def appearance(X, y):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        synthesizer = make(n_steps=1).fit(X, y)
+        sample, labels = synthesizer.sample(4)
+    return {
+        "schema": synthesizer.schema_.to_dict(),
+        "codec": pickle.dumps(synthesizer._codec),
+        "attributes": {name: type(value) for name, value in vars(synthesizer).items()},
+        "classes": synthesizer.classes_.tolist(),
+        "ledger": synthesizer.ledger_.entries,
+        "dtypes": [*sample.dtypes, labels.dtype],
+        "warnings": [str(w.message) for w in caught],
+    }
+
+
+def objects(cells):
+    column = np.empty(len(cells), dtype=object)
+    for i, cell in enumerate(cells):
+        column[i] = cell
+    return pd.Series(column, dtype=object)
+
+
+def test_neighbors_with_hostile_cells_look_alike():
+    """False alarms below 1e-5 a fit: see above."""
+    words, labels = ["Rome", "Oslo"] * 500, ["no", "yes"] * 500
+    plain = appearance(pd.DataFrame({"x": objects(words)}), objects(labels))
+    assert plain["classes"] == ["no", "yes", "other"]
+    assert plain["warnings"] == []
+    for cell in CELLS:
+        changed = pd.DataFrame({"x": objects([*words[:-1], cell])})
+        assert appearance(changed, objects([*labels[:-1], cell])) == plain
+    # Many of them at once: another schema, but no error and no warning.
+    many = objects([*CELLS, *words, *[Hostile()] * 500])
+    assert appearance(pd.DataFrame({"x": many}), many)["warnings"] == []
+
+
 # -- what is refused -----------------------------------------------------------------------------
 
 
