@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .features.settings import GaussianFeatures as GaussianFeatures
     from .features.settings import InteractionFeatures as InteractionFeatures
     from .generators.mixture import MixtureGenerator as MixtureGenerator
+    from .pipeline import SynthesisPipeline as SynthesisPipeline
+    from .pipeline import make_synthesis_pipeline as make_synthesis_pipeline
     from .privacy.ledger import PrivacyLedger as PrivacyLedger
     from .privacy.noise import insecure_noise as insecure_noise
     from .privacy.release import Release as Release
@@ -39,8 +41,10 @@ __getattr__, __dir__, __all__ = attach(
         "Schema": "data.schema",
         "SlicedFDivSynthesizer": "synthesizers.sliced",
         "SlicedRowsSynthesizer": "synthesizers.sliced_rows",
+        "SynthesisPipeline": "pipeline",
         "TabularPreprocessor": "data.preprocessing",
         "insecure_noise": "privacy.noise",
+        "make_synthesis_pipeline": "pipeline",
         "mmd_error_bound": "divergences.bounds",
     },
 )

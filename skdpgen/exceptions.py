@@ -12,6 +12,7 @@ not covered by the privacy guarantee.
 __all__ = [
     "BudgetExceededError",
     "InputError",
+    "PrivacyLeakError",
     "PrivacyParameterError",
     "PrivacyWarning",
     "ReleaseError",
@@ -31,6 +32,10 @@ class SchemaError(SkdpgenError, ValueError):
 
 class InputError(SkdpgenError, ValueError):
     """The structure of an input (names, dtypes, shapes) does not fit; never its values."""
+
+
+class PrivacyLeakError(SkdpgenError, ValueError):
+    """A step would learn from private rows, or mix them, without being charged for it."""
 
 
 class PrivacyParameterError(SkdpgenError, ValueError):

@@ -8,7 +8,6 @@ import json
 import logging
 import math
 import pickle
-import struct
 import traceback
 import types
 import warnings
@@ -28,9 +27,19 @@ from skdpgen import (
     PrivacyLedger,
     Schema,
 )
-from skdpgen.data import Categorical, Datetime, Id, Numeric, Text
+from skdpgen.data import Categorical, Numeric
 from skdpgen.exceptions import SkdpgenError
 from skdpgen.generators import ProductMixture
+from skdpgen.utils.canaries import (
+    MARK,
+    MOMENT,
+    NUMBERS,
+    SCHEMA,
+    base_table,
+    findings,
+    marked_table,
+    reachable,
+)
 
 CHEAP = {"n_steps": 3, "batch_size": 20, "random_state": 0}
 NETWORK = {**CHEAP, "features": GaussianFeatures(20)}
@@ -39,102 +48,9 @@ MIXTURE = {
     "features": InteractionFeatures(60, n_bins=8),
     "generator": MixtureGenerator(8, n_mixtures=2),
 }
-SCHEMA = Schema(
-    {
-        "key": Id(),
-        "height": Numeric((0, 250)),
-        "visits": Numeric((0, 40), "int", missing=True),
-        "word": Categorical(["red", "blue"], other="other"),
-        "level": Categorical(["low", "high"]),
-        "when": Datetime(("2020-01-01", "2020-12-31"), missing=True),
-        "remark": Text(),
-        "label": Categorical(["no", "yes"]),
-    },
-    target="label",
-)
 N = 41
 
-
-def base_table():
-    rng = np.random.default_rng(0)
-    return pd.DataFrame(
-        {
-            "key": pd.Series([f"k{i}" for i in range(N)], dtype=object),
-            "height": rng.uniform(150, 200, N),
-            "visits": pd.Series(rng.integers(0, 40, N).tolist(), dtype=object),
-            "word": pd.Series(rng.choice(["red", "blue"], N).tolist(), dtype=object),
-            "level": pd.Categorical(rng.choice(["low", "high"], N)),
-            "when": pd.Timestamp("2020-06-01") + pd.to_timedelta(rng.integers(0, 200, N), "D"),
-            "remark": pd.Series(["words"] * N, dtype=object),
-            "label": pd.Series(rng.choice(["no", "yes"], N).tolist(), dtype=object),
-        }
-    )
-
-
 # -- canaries --------------------------------------------------------------------------------------
-
-MARK = "CANARY"
-NUMBERS = [86753.09375, 197.30078125, 918273645]
-MOMENT = pd.Timestamp("2020-03-07 11:22:33.123456")
-
-
-def marked_table():
-    """Markers in every place where a table has room for private facts."""
-    df = base_table()
-    df.loc[3, "key"] = f"{MARK}-key"
-    df.loc[3, "height"], df.loc[4, "height"] = NUMBERS[:2]  # outside and inside the bounds
-    df.loc[3, "visits"], df.loc[4, "visits"] = NUMBERS[2], f"{MARK}-cell"
-    df.loc[3, "word"] = f"{MARK}-word"
-    df["level"] = df["level"].cat.add_categories([f"{MARK}-unused-level", f"{MARK}-level"])
-    df.loc[3, "level"] = f"{MARK}-level"
-    df.loc[3, "when"] = MOMENT
-    df.loc[3, "remark"] = f"{MARK}-remark " * 3
-    df.loc[3, "label"] = f"{MARK}-label"
-    df.index = pd.Index([f"{MARK}-row-{i}" for i in range(N)], name=f"{MARK}-index")
-    df.attrs["source"] = f"{MARK}-attrs"
-    return df
-
-
-def findings(content: bytes) -> list[object]:
-    """Markers in bytes, as texts in any case and width and as binary numbers."""
-    found: list[object] = [
-        w for w in ("utf-8", "utf-16-le", "utf-32-le") if MARK.lower().encode(w) in content.lower()
-    ]
-    for number in NUMBERS:
-        forms = [repr(number).encode()]
-        forms += [struct.pack(order + "d", number) for order in "<>"]
-        if isinstance(number, int):
-            forms += [struct.pack(order + size, number) for order in "<>" for size in "iq"]
-        found += [number for form in forms if form in content]
-    for unit in ("ns", "us"):
-        ticks = MOMENT.as_unit(unit)._value
-        found += [MOMENT for order in "<>" if struct.pack(order + "q", ticks) in content]
-    return found
-
-
-def reachable(root):
-    """Every object that can be reached from one, by attributes and items, with its path."""
-    todo, seen = [("", root)], set()
-    while todo:
-        path, thing = todo.pop()
-        if id(thing) in seen or isinstance(thing, type | types.ModuleType):
-            continue
-        seen.add(id(thing))
-        yield path, thing
-        if isinstance(thing, dict | types.MappingProxyType):
-            todo += [(f"{path}[{k!r}]", v) for k, v in thing.items()]
-            todo += [(f"{path} key", k) for k in thing]
-        elif isinstance(thing, list | tuple | set | frozenset):
-            todo += [(f"{path}[{i}]", v) for i, v in enumerate(thing)]
-        elif isinstance(thing, types.FunctionType | types.MethodType | types.GeneratorType):
-            closure = getattr(thing, "__closure__", None) or ()
-            todo += [(f"{path} closure", cell.cell_contents) for cell in closure]
-            todo += [(f"{path} self", thing.__self__)] if hasattr(thing, "__self__") else []
-        slots = [s for c in type(thing).__mro__ for s in getattr(c, "__slots__", ())]
-        names = [*getattr(thing, "__dict__", ()), *(slots if isinstance(slots, list) else ())]
-        for name in names:
-            if isinstance(name, str) and not name.startswith("__"):
-                todo.append((f"{path}.{name}", getattr(thing, name, None)))
 
 
 def test_the_search_itself_finds_markers():
@@ -215,7 +131,7 @@ def failures_of_bad_calls(synthesizer, X, y):
         lambda: synthesizer.fit(wrong, y),
         lambda: synthesizer.fit(X, ["no"]),
         lambda: synthesizer.fit(X, y, unit_id=[f"{MARK}"]),
-        lambda: DPMERFSynthesizer(1.0, 1e-5).fit(X, y),
+        lambda: DPMERFSynthesizer(1.0, 1e-5, domain_budget=None).fit(X, y),
         lambda: DPMERFSynthesizer(1.0, 1e-5, schema=SCHEMA.drop(["word"])).fit(X, y),
         lambda: DPMERFSynthesizer.from_release(synthesizer.release_, template=without),
     ]

@@ -49,8 +49,8 @@ def column_from_dict(entry: Mapping[str, Any]) -> Column:
 
     Examples
     --------
-    >>> column_from_dict({"kind": "ordinal", "values": [1, 2], "note": "a grade"})
-    Ordinal(metadata={'note': 'a grade'}, values=(1, 2), other=None, missing=False)
+    >>> column_from_dict({"kind": "boolean", "note": "a consent"})
+    Boolean(metadata={'note': 'a consent'}, missing=False)
     """
     if not isinstance(entry, Mapping) or not isinstance(entry.get("kind"), str):
         raise SchemaError("a column needs an entry 'kind'.")

@@ -221,8 +221,13 @@ class Categorical(Column):
 class Ordinal(Categorical):
     """One of a list of values in order, smallest first.
 
-    The parameters are those of :class:`Categorical`. The order matters where a column is scaled
-    by rank (the encoder ``"scale"``); the default encoding is one-hot.
+    Parameters
+    ----------
+    values, other, missing, metadata
+        As for :class:`Categorical`.
+    encoding : {"onehot", "scale"}, default="onehot"
+        Whether a value is one feature of its own, or all are one number by rank, which is where
+        their order matters.
 
     Examples
     --------
@@ -230,7 +235,14 @@ class Ordinal(Categorical):
     {'kind': 'ordinal', 'values': ['low', 'high']}
     """
 
+    encoding: str = "onehot"
+
     kind: ClassVar[str] = "ordinal"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.encoding not in ("onehot", "scale"):
+            raise SchemaError("encoding must be 'onehot' or 'scale'.")
 
 
 @dataclass(frozen=True)

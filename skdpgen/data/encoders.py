@@ -87,7 +87,8 @@ def make_encoder(
           column by rank.
         - "linear", "log1p": one number, on this scale whatever the schema declares.
         - "onehot": one feature for each value.
-        - "auto": "scale" for numbers and times, "onehot" for the rest.
+        - "auto": "scale" for numbers and times, what the schema declares for ordinal columns,
+          "onehot" for the rest.
 
     Returns
     -------
@@ -121,7 +122,7 @@ def make_encoder(
         )
     known = ENCODINGS[column.kind]
     if encoding == "auto":
-        encoding = known[0] if known else "none"
+        encoding = getattr(column, "encoding", known[0] if known else "none")
     elif encoding not in known:
         raise SchemaError(
             f"column {name!r} of kind {column.kind} has no encoding {encoding!r}; it has: "
@@ -134,8 +135,11 @@ def make_encoder(
         return (WholeEncoder if whole else RealEncoder)(column, dtype, name)
     if isinstance(column, Datetime):
         return TimeEncoder(column, dtype, name)
-    if isinstance(column, Ordinal) and encoding != "onehot":
-        return RankEncoder(column, dtype, name)
+    if isinstance(column, Ordinal):
+        # The encoder's column says how it is encoded, as that of a number on another scale does.
+        column = replace(column, encoding="onehot" if encoding == "onehot" else "scale")
+        if encoding != "onehot":
+            return RankEncoder(column, dtype, name)
     if isinstance(column, Categorical | Boolean):
         return CategoryEncoder(column, dtype, name)
     if dtype.declared_levels is not None:

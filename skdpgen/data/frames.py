@@ -6,7 +6,7 @@ index and the category lists of pandas are not part of it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from .dtypes import Backend, ColumnDtype, backend_of, describe_dtype
 
 __all__ = [
     "FrameTemplate",
+    "MappedTable",
     "SeriesTemplate",
     "as_series",
     "as_table",
@@ -26,6 +27,30 @@ __all__ = [
     "iter_chunks",
     "n_rows",
 ]
+
+
+@dataclass(frozen=True)
+class MappedTable:
+    """A table under a row-wise function that is applied when its rows are asked for.
+
+    Parameters
+    ----------
+    source : DataFrame or ndarray of shape (n, k)
+        The rows.
+    function : callable
+        Makes n rows of n rows.
+    structure : DataFrame or ndarray of shape (0, m)
+        What the function makes of no rows: the names and dtypes.
+    """
+
+    source: Any
+    function: Callable[[Any], Any]
+    structure: Any
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows of the source, columns of the structure."""
+        return n_rows(self.source), self.structure.shape[1]
 
 
 def as_table(table: Any) -> Any:
@@ -40,7 +65,7 @@ def as_table(table: Any) -> Any:
     Returns
     -------
     pandas.DataFrame, polars.DataFrame or ndarray of shape (n, k)
-        The same cells.
+        The same cells. A :class:`MappedTable` stays one: its rows aren't read yet.
 
     Raises
     ------
@@ -52,6 +77,8 @@ def as_table(table: Any) -> Any:
     >>> as_table([[1, "a"], [2, "b"]]).dtype
     dtype('O')
     """
+    if isinstance(table, MappedTable):
+        return table
     table = nw.to_native(table, pass_through=True)
     if nw.dependencies.is_pandas_dataframe(table) or nw.dependencies.is_polars_dataframe(table):
         return table
@@ -177,6 +204,9 @@ def iter_chunks(table: Any, size: int) -> Iterator[Any]:
     if isinstance(size, bool) or size < 1:
         raise InputError("the size of a chunk must be at least 1.")
     table = as_table(table)
+    if isinstance(table, MappedTable):
+        yield from map(table.function, iter_chunks(table.source, size))
+        return
     for start in range(0, n_rows(table), size):
         if isinstance(table, pd.DataFrame):
             yield table.iloc[start : start + size]
@@ -230,6 +260,8 @@ class FrameTemplate:
             If two columns have the same name, or if a dtype is not supported.
         """
         table = as_table(table)
+        if isinstance(table, MappedTable):
+            table = table.structure
         if isinstance(table, np.ndarray):
             found = describe_dtype(table.dtype, "numpy", "x0")
             return cls("numpy", {f"x{i}": found for i in range(table.shape[1])})

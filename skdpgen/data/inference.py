@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
@@ -12,8 +13,9 @@ from .datetime_columns import Datetime
 from .dtypes import ColumnDtype
 from .frames import FrameTemplate, as_table, column_at
 from .numeric_columns import Numeric
+from .schema_json import check_names, write_json
 
-__all__ = ["columns_from_dtypes", "draft_entries"]
+__all__ = ["columns_from_dtypes", "draft_entries", "is_masked", "write_draft"]
 
 
 def columns_from_dtypes(
@@ -56,7 +58,7 @@ def columns_from_dtypes(
     columns: dict[Hashable, Column] = {}
     open_bounds, open_values = [], []
     for position, (name, dtype) in enumerate(dtypes.items()):
-        nullable = name in missing if missing is not None else _is_masked(dtype)
+        nullable = name in missing if missing is not None else is_masked(dtype)
         levels = values.get(name, _declared_levels(table, position, dtype, trust_categories))
         try:
             if levels is not None:
@@ -81,7 +83,7 @@ def columns_from_dtypes(
     return columns
 
 
-def _is_masked(dtype: ColumnDtype) -> bool:
+def is_masked(dtype: ColumnDtype) -> bool:
     """Whether somebody chose a nullable dtype: pandas' own, where a plain one exists."""
     numbers = dtype.family in ("int", "float", "bool")
     return dtype.backend == "pandas" and numbers and not (dtype.is_plain or dtype.is_arrow)
@@ -135,3 +137,16 @@ def draft_entries(frame: Any) -> dict[str, Any]:
     if all(isinstance(entry["name"], str) for entry in columns):
         return {"target": None, "columns": {entry.pop("name"): entry for entry in columns}}
     return {"target": None, "columns": columns}
+
+
+def write_draft(path: str | os.PathLike[str], entries: Mapping[str, Any]) -> None:
+    """Write a draft to a JSON file.
+
+    Raises
+    ------
+    SchemaError
+        If a column name can't be written.
+    """
+    columns = entries["columns"]
+    check_names(columns if isinstance(columns, dict) else [entry["name"] for entry in columns])
+    write_json(path, entries)

@@ -94,7 +94,8 @@ class TabularPreprocessor(TransformerMixin, BaseEstimator):
         - "drop": not encoded, and absent from what :meth:`inverse_transform` gives.
 
         Keys and free text need not be listed; all other columns must be. "auto" scales numbers
-        and times and makes everything else one-hot, in the order of the schema.
+        and times, encodes ordinal columns as the schema declares and makes everything else
+        one-hot, in the order of the schema.
     schema : Schema
         What is publicly known about the columns. It has no usable default: see
         ``Schema.from_json`` and ``Schema.from_dtypes``.
@@ -185,12 +186,12 @@ class TabularPreprocessor(TransformerMixin, BaseEstimator):
     # -- fitting: names and dtypes only ------------------------------------------------------
 
     def fit(self, X: Any, y: object = None) -> TabularPreprocessor:
-        """Read the names and dtypes of a table; no cell and no number of rows.
+        """Read the names and dtypes of a table; no cell.
 
         Parameters
         ----------
         X : DataFrame or ndarray of shape (n, n_features_in_)
-            A table of the schema's columns. It may be empty. Columns of an array are called
+            A table of the schema's columns, with a row. Columns of an array are called
             ``x0``, ``x1``, ... or, where the schema has integer names, 0, 1, ...
         y : object
             Ignored.
@@ -206,7 +207,25 @@ class TabularPreprocessor(TransformerMixin, BaseEstimator):
             If there is no schema, if it lacks bounds or values, or if ``transformers`` does not
             fit it.
         InputError
-            If the names or dtypes of the table do not fit the schema.
+            If the table has no row, or its names or dtypes do not fit the schema.
+        """
+        table = as_table(X)
+        if n_rows(table) == 0:
+            raise InputError("found 0 sample(s): the table must have a row, a minimum of 1.")
+        return self.fit_structure(table)
+
+    def fit_structure(self, X: Any) -> TabularPreprocessor:
+        """What :meth:`fit` does, for a table that may have no rows.
+
+        Parameters
+        ----------
+        X : DataFrame or ndarray of shape (n, n_features_in_)
+            As for :meth:`fit`.
+
+        Returns
+        -------
+        TabularPreprocessor
+            This preprocessor.
         """
         if not isinstance(self.schema, Schema):
             raise SchemaError(
@@ -220,8 +239,8 @@ class TabularPreprocessor(TransformerMixin, BaseEstimator):
         columns = schema.resolve(kept.dtypes)
         if not columns:
             raise InputError(
-                "0 feature(s) (shape=(n, 0)) while a minimum of 1 is required: the table has no "
-                "columns."
+                "found 0 feature(s) (shape=(, 0)) while a minimum of 1 is required: the table has "
+                "no columns."
             )
         encoders = {
             name: make_encoder(columns[name], kept.dtypes[name], name, encoding)

@@ -338,19 +338,28 @@ class Schema:
         return cls(columns, target=target)
 
     @staticmethod
-    def draft(frame: Any) -> dict[str, Any]:
+    def draft(frame: Any, path: str | os.PathLike[str] | None = None) -> dict[str, Any]:
         """Start a schema file: names, dtypes and what is left to declare, nothing else.
 
         Parameters
         ----------
         frame : DataFrame or ndarray
             Only names and dtypes are read.
+        path : path, optional
+            A JSON file to write it to; it must not exist, for it may have been filled in.
 
         Returns
         -------
         dict
-            The JSON form with "TODO" where a fact is missing; :meth:`from_dict` refuses it
-            until every one is filled in.
+            The JSON form with "TODO" where a fact is missing; :meth:`from_dict` and
+            :meth:`from_json` refuse it until every one is filled in.
+
+        Raises
+        ------
+        SchemaError
+            If there is a ``path`` and a column name is neither a text nor an integer.
+        FileExistsError
+            If the file is there.
 
         Examples
         --------
@@ -358,9 +367,14 @@ class Schema:
         >>> Schema.draft(pd.DataFrame({"age": [33]}))["columns"]["age"]
         {'kind': 'numeric', 'bounds': 'TODO', 'dtype': 'int', 'note': 'int64 in frame'}
         """
-        from .inference import draft_entries
+        from .inference import draft_entries, write_draft
 
-        return draft_entries(frame)
+        entries = draft_entries(frame)
+        if path is not None:
+            if os.path.lexists(path):
+                raise FileExistsError(f"{os.fspath(path)} exists; a draft doesn't replace it.")
+            write_draft(path, entries)
+        return entries
 
     def resolve(self, dtypes: Mapping[Hashable, ColumnDtype]) -> dict[Hashable, Column]:
         """Find the column of every column of a frame, or refuse the frame.

@@ -16,7 +16,7 @@ from .columns import Categorical, Column
 if TYPE_CHECKING:
     from .schema import Schema
 
-__all__ = ["read_json", "schema_arguments", "schema_to_dict", "write_json"]
+__all__ = ["check_names", "read_json", "schema_arguments", "schema_to_dict", "write_json"]
 
 _ENTRIES = ("target", "notes", "image_shape", "class_names", "default", "columns")
 
@@ -104,9 +104,7 @@ def schema_to_dict(schema: Schema) -> dict[str, Any]:
     SchemaError
         If a column name is neither a text nor an integer.
     """
-    for name in schema.columns:
-        if isinstance(name, bool) or not isinstance(name, str | int):
-            raise SchemaError(f"the column name {name!r} cannot be written to JSON; rename it.")
+    check_names(schema.columns)
     columns: Any = {
         name: _column_entry(column, name == schema.target)
         for name, column in schema.columns.items()
@@ -121,6 +119,19 @@ def schema_to_dict(schema: Schema) -> dict[str, Any]:
     if schema.default is not None:
         result["default"] = schema.default.to_dict()
     return {**result, **copy.deepcopy(schema.metadata), "columns": columns}
+
+
+def check_names(names: Iterable[Hashable]) -> None:
+    """Refuse column names that are neither texts nor integers.
+
+    Raises
+    ------
+    SchemaError
+        If there is one.
+    """
+    for name in names:
+        if isinstance(name, bool) or not isinstance(name, str | int):
+            raise SchemaError(f"the column name {name!r} cannot be written to JSON; rename it.")
 
 
 def _column_entry(column: Column, is_target: bool) -> dict[str, Any]:

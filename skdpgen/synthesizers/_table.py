@@ -35,10 +35,14 @@ from skdpgen.data.scaled import WholeEncoder
 from skdpgen.data.schema import Schema
 from skdpgen.exceptions import InputError, SchemaError
 from skdpgen.layout import EncodedLayout
+from skdpgen.privacy.release import Release
+from skdpgen.privacy.slicing_release import SlicingRelease
 
-__all__ = ["TableCodec"]
+__all__ = ["TableCodec", "rows_of", "target_of"]
 
 _CHUNK_CELLS = 2**23
+# Standard deviations of the noise.
+_STANDS_OUT = 4
 
 
 @dataclass(frozen=True)
@@ -103,10 +107,10 @@ class TableCodec:
                 "X and y have different lengths: found input variables with "
                 "inconsistent numbers of samples."
             )
-        target = _target_of(schema, series, template)
+        target = target_of(schema, series, template)
         schema, column = _declared(schema, target)
         features = schema.without_target()
-        preprocessor = TabularPreprocessor.from_schema(features).fit(X)
+        preprocessor = TabularPreprocessor.from_schema(features).fit_structure(X)
         encoder = make_encoder(column, series.dtype, target)
         return cls(
             schema=_resolved(schema, preprocessor, {target: encoder}),
@@ -130,7 +134,7 @@ class TableCodec:
             labels = encoder if isinstance(encoder, CategoryEncoder) else None
         preprocessor = TabularPreprocessor.from_schema(
             schema, exclude_target=labels is not None
-        ).fit(X)
+        ).fit_structure(X)
         known = {} if labels is None else {target: labels}
         return cls(_resolved(schema, preprocessor, known), preprocessor, labels, None, None)
 
@@ -195,6 +199,31 @@ class TableCodec:
         values = list(self.labels.values)
         return [*values, None] if self.labels.nullable else values
 
+    def proportions(self, release: Release | SlicingRelease) -> npt.NDArray[np.float64]:
+        """Class proportions of a release, shape (n_classes,), summing to 1.
+
+        A learned target has a class for all labels that were too rare to be released, which often
+        nobody has: it counts only where it stands out of the noise.
+        """
+        shares = release.class_proportions()
+        unlisted = self._unlisted_class
+        if unlisted is None or isinstance(release, SlicingRelease) or len(shares) == 1:
+            return shares
+        counts = release.noisy_counts
+        if not len(counts) or counts[unlisted] < _STANDS_OUT * release.noise_stddev:
+            shares[unlisted] = 0.0
+        return np.asarray(shares / shares.sum())
+
+    @property
+    def _unlisted_class(self) -> int | None:
+        """Class index of labels that a learned target doesn't list; None without such a class."""
+        if self.labels is None or "learned" not in self.labels.column.metadata:
+            return None
+        column = self.labels.column
+        if column.other is not None:
+            return column.categories.index(column.other)
+        return self.n_classes - 1 if self.labels.nullable else None
+
     # -- rows in ----------------------------------------------------------------------------------
 
     def encode(
@@ -216,7 +245,7 @@ class TableCodec:
             stop = start + n_rows(chunk)
             rows = self.preprocessor.transform(chunk)
             labels = np.zeros(len(rows), dtype=np.int64)
-            part = None if target is None else _rows_of(target, start, stop)
+            part = None if target is None else rows_of(target, start, stop)
             if self.labels is not None:
                 labels = self.labels.codes(self._target_in(chunk) if part is None else part)
             if self.number is not None:
@@ -288,7 +317,8 @@ def _usual_dtype(column: Column) -> str:
     return "object"
 
 
-def _target_of(schema: Schema, y: SeriesTemplate, X: FrameTemplate) -> Hashable:
+def target_of(schema: Schema, y: SeriesTemplate, X: FrameTemplate) -> Hashable:
+    """What a target that is given apart is called; it must not be a column of the table too."""
     target = schema.target
     if target is None:
         target = "y" if y.name is None else y.name
@@ -332,7 +362,7 @@ def _reordered(schema: Schema, template: FrameTemplate) -> Schema:
     return _with_columns(schema, ordered | columns, schema.target, schema.default)
 
 
-def _rows_of(series: Any, start: int, stop: int) -> Any:
+def rows_of(series: Any, start: int, stop: int) -> Any:
     """Rows by position: a pandas Series would slice a float index by label."""
     return (series.iloc if isinstance(series, pd.Series) else series)[start:stop]
 

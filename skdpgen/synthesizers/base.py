@@ -159,7 +159,7 @@ class ReleaseSynthesizer(BaseEstimator):
         rng = self._sampling_rng
         if random_state is not None:
             rng = np.random.default_rng(seed_sequence(random_state))
-        proportions = self.release_.class_proportions()
+        proportions = self._codec.proportions(self.release_)
         labels = choose_labels(y, int(n_samples), proportions, self._codec.encode_labels, rng)
         rows = self.generator_.sample(labels, seed=int(rng.integers(2**63)))
         return self._codec.decode(rows, labels)
@@ -175,7 +175,8 @@ class ReleaseSynthesizer(BaseEstimator):
             n_entries = len(ledger.entries)
         except PrivacyParameterError:
             return f"{statement} Its ledger can't be read here."
-        if n_entries > 1:
+        # The release speaks for the earlier ones that it needs.
+        if n_entries > 1 + len(getattr(self.release_, "earlier", ())):
             total = ledger.spent(self.release_.delta)
             statement += (
                 f" It is one of {n_entries} releases in its ledger, which together spend epsilon = "
@@ -239,6 +240,7 @@ class ReleaseSynthesizer(BaseEstimator):
         What belongs to an earlier release goes, should training be interrupted.
         """
         self.release_ = release
+        self.schema_ = codec.schema
         self._codec = codec
         preprocessor = codec.preprocessor
         self.n_features_in_ = preprocessor.n_features_in_

@@ -22,6 +22,7 @@ from skdpgen.exceptions import SchemaError
         {"kind": "categorical", "values": None, "missing": ["", "?"], "note": "no list"},
         {"kind": "categorical", "values": ["a", 1, 2.5, False], "other": "z"},
         {"kind": "ordinal", "values": [3, 1], "description": {"3": "low", "1": "high"}},
+        {"kind": "ordinal", "values": [3, 1], "encoding": "scale"},
         {"kind": "boolean", "missing": True},
         {"kind": "datetime", "bounds": ["2020-01-01", "2020-12-31"], "format": "%Y-%m-%d"},
         {"kind": "id", "missing": [""]},

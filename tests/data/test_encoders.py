@@ -235,3 +235,25 @@ def test_vectorized_functions_do_not_depend_on_the_place_in_the_array():
         assert np.vstack(parts).tobytes() == rows.tobytes()
     assert encoder.encode(cells[::-1]).tobytes() == rows[::-1].tobytes()
     assert encoder.encode(np.repeat(cells, 3)[::3]).tobytes() == rows.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("declared", "encoding", "width"),
+    [
+        ("onehot", "auto", 3),
+        ("scale", "auto", 1),
+        ("onehot", "scale", 1),
+        ("onehot", "linear", 1),
+        ("scale", "onehot", 3),
+    ],
+)
+def test_ordinal_columns_say_how_they_are_encoded(declared, encoding, width):
+    column = Ordinal(["low", "mid", "high"], encoding=declared)
+    cells = pd.Series(["mid", "high"])
+    encoder = make_encoder(column, cells, encoding=encoding)
+    assert encoder.width == width
+    # The column of the encoder makes the same encoder by itself.
+    again = make_encoder(encoder.column, cells)
+    np.testing.assert_array_equal(again.encode(cells), encoder.encode(cells))
+    with pytest.raises(SchemaError, match="encoding must be"):
+        Ordinal(["a"], encoding="rank")

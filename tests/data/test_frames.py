@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 from skdpgen.data.frames import (
     FrameTemplate,
+    MappedTable,
     SeriesTemplate,
     as_series,
     as_table,
@@ -170,3 +171,22 @@ def test_the_dtype_of_a_column_does_not_depend_on_its_cells(wrap):
     assert as_series(pd.Categorical(["a"])).dtype == "category"
     with pytest.raises(InputError, match="pyarrow"):
         as_series(pa.array([1, None]))
+
+
+def test_mapped_tables_apply_their_function_chunk_by_chunk():
+    frame = pd.DataFrame({"a": [1, 2, 3]})
+    sizes = []
+
+    def halved(X):
+        sizes.append(len(X))
+        return X / 2
+
+    table = MappedTable(frame, halved, frame.head(0) / 2)
+    assert as_table(table) is table
+    assert table.shape == (3, 1)
+    assert n_rows(table) == 3
+    assert FrameTemplate.from_frame(table).dtypes["a"].label == "float64"
+    assert sizes == []
+    chunks = list(iter_chunks(table, 2))
+    assert sizes == [2, 1]
+    assert [chunk["a"].tolist() for chunk in chunks] == [[0.5, 1.0], [1.5]]

@@ -1,3 +1,5 @@
+import json
+
 import pandas as pd
 import polars as pl
 import pytest
@@ -139,6 +141,31 @@ def test_draft_says_names_dtypes_and_todo():
     for name in ("n", "f", "t", "c", "d"):  # each TODO is refused until it is filled in
         with pytest.raises(SchemaError, match=name):
             Schema.from_dict({"columns": {name: draft["columns"][name]}})
+
+
+def test_a_draft_becomes_a_file_that_waits_for_a_person(tmp_path):
+    frame = pd.DataFrame({"age": [MARKER], "level": pd.Categorical([MARKER])})
+    path = tmp_path / "schema.json"
+    draft = Schema.draft(frame, path)
+    assert json.loads(path.read_text()) == draft == Schema.draft(frame)
+    assert MARKER not in path.read_text()
+    with pytest.raises(SchemaError, match="age"):
+        Schema.from_json(path)
+    # What a person has filled in isn't replaced.
+    done = {"columns": {n: {"kind": "categorical", "values": ["a"]} for n in frame}}
+    path.write_text(json.dumps(done))
+    with pytest.raises(FileExistsError, match="doesn't replace"):
+        Schema.draft(frame, path)
+    assert Schema.from_json(path) == Schema.from_dict(done)
+
+
+def test_a_draft_of_odd_names_cannot_be_a_file(tmp_path):
+    frame = pd.DataFrame(
+        {("a", 1): [True], "b": [False]}, columns=pd.Index([("a", 1), "b"], tupleize_cols=False)
+    )
+    with pytest.raises(SchemaError, match="cannot be written to JSON"):
+        Schema.draft(frame, tmp_path / "schema.json")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_draft_of_integer_names():
