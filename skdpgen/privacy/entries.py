@@ -83,6 +83,10 @@ class LedgerEntry:
     value_step : float
         Of a slicing release: what rounding adds, in lattice steps (see
         :mod:`~skdpgen.privacy.slicing_accounting`).
+    extra_delta : float
+        In [0, 1): the probability with which the release isn't the one that the other fields
+        describe (see :func:`~skdpgen.privacy.accounting.composed_delta`); not 0 where learned
+        categories have to pass a threshold.
 
     Raises
     ------
@@ -103,6 +107,7 @@ class LedgerEntry:
     n_directions: int = 0
     dimension: int = 0
     value_step: float = 0.0
+    extra_delta: float = 0.0
 
     def __post_init__(self) -> None:
         check_adjacency(self.adjacency)
@@ -118,6 +123,7 @@ class LedgerEntry:
             and _is_integer(self.dimension, 0, 2**20)
             and (self.n_directions == 0) == (self.dimension == 0)
             and 0 <= self.value_step <= 1e100
+            and 0 <= self.extra_delta < 1
         ):
             raise PrivacyParameterError("a ledger entry has a field that is out of range.")
         # A row against no row isn't a change by at most the diameter, nor are several rows.

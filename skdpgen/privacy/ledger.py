@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import sqlite3
 import threading
@@ -19,30 +18,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from skdpgen.exceptions import BudgetExceededError, PrivacyParameterError
-from skdpgen.privacy.accounting import (
-    check_epsilon_delta,
-    compose_gaussian,
-    gaussian_delta,
-    gaussian_epsilon,
-)
+from skdpgen.privacy.accounting import check_epsilon_delta
+from skdpgen.privacy.composition import Charge, add_up, check_order, fits, total_epsilon
 from skdpgen.privacy.entries import Adjacency, LedgerEntry, check_adjacency
-from skdpgen.privacy.slicing_accounting import slicing_delta, slicing_epsilon, slicing_renyi
 
 __all__ = ["PrivacyLedger"]
 
 # In-memory ledgers of this process by key: a copy made by pickle, deepcopy or clone within the
 # process is the same accountant, and no spend gets lost.
 _live: weakref.WeakValueDictionary[str, PrivacyLedger] = weakref.WeakValueDictionary()
-
-# Half of the slack in delta that calibration keeps; the other half is for what formulas leave out.
-_SLACK = 5e-9
-# Renyi orders among which a total is optimized.
-_ORDERS = (1 + np.logspace(-2, 5, 701)).tolist()
-# Orders that a cap may be certified by, beside its own; they share a tenth of its delta.
-_SPARE_ORDERS = (1.25, 1.5, 2.0, 3.0, 5.0, 9.0, 17.0, 33.0, 65.0, 129.0)
 
 
 class PrivacyLedger:
@@ -84,7 +69,7 @@ class PrivacyLedger:
     """
 
     _key: str
-    _entries: list[LedgerEntry]
+    _charges: list[Charge]
     _lock: threading.RLock
     _owner: int | None
 
@@ -105,7 +90,7 @@ class PrivacyLedger:
         self.adjacency = None if adjacency is None else check_adjacency(adjacency)
         self.path = None if path is None else str(Path(path).absolute())
         self._key = uuid.uuid4().hex
-        self._entries = []
+        self._charges = []
         self._lock = threading.RLock()
         self._owner = os.getpid()
         _live[self._key] = self
@@ -115,16 +100,19 @@ class PrivacyLedger:
     @property
     def entries(self) -> tuple[LedgerEntry, ...]:
         """All spends so far, oldest first."""
-        if self.path is None:
-            with self._lock:
-                return tuple(self._entries)
-        with self._transaction() as connection:
-            return tuple(_read_entries(connection))
+        return _flat(self._read())
 
     def spent(self, delta: float) -> float:
         """Total epsilon of all entries at ``delta``; ``inf`` once one of them is not private."""
-        entries = self.entries
-        return _total_epsilon(entries, self._relation(entries), delta)
+        charges = self._read()
+        return total_epsilon(charges, self._relation(charges), delta)
+
+    def _read(self) -> list[Charge]:
+        if self.path is None:
+            with self._lock:
+                return list(self._charges)
+        with self._transaction() as connection:
+            return _read_charges(connection)
 
     @property
     def detached(self) -> bool:
@@ -153,6 +141,30 @@ class PrivacyLedger:
         PrivacyParameterError
             If the entry's unit of privacy or adjacency can't be added to this ledger.
         """
+        self.charge_all([entry])
+
+    def charge_all(self, entries: Iterable[LedgerEntry]) -> None:
+        """Record several spends, all or none: those of one fit, say.
+
+        They are fixed together, before any of them happens. That helps: what only the first charge
+        of a ledger with a cap may hold can come together with others there.
+
+        Parameters
+        ----------
+        entries : iterable of LedgerEntry
+            The spends about to happen, at least one.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the total would exceed the cap, or the ledger is a detached copy.
+        PrivacyParameterError
+            If there is none, or the unit of privacy or adjacency of one can't be added to this
+            ledger.
+        """
+        charge = tuple(entries)
+        if not charge:
+            raise PrivacyParameterError("there is nothing to charge.")
         if self.detached:
             raise BudgetExceededError(
                 "this in-memory ledger is a copy from another process, where its spends would "
@@ -160,44 +172,40 @@ class PrivacyLedger:
             )
         if self.path is None:
             with self._lock:
-                self._check([*self._entries, entry])
-                self._entries.append(entry)
+                self._check([*self._charges, charge])
+                self._charges.append(charge)
             return
         with self._transaction() as connection:
-            self._check([*_read_entries(connection), entry])
-            connection.execute("INSERT INTO entries (entry) VALUES (?)", (_to_json(entry),))
+            self._check([*_read_charges(connection), charge])
+            connection.execute("INSERT INTO entries (entry) VALUES (?)", (_to_json(charge),))
 
     def continued(self) -> PrivacyLedger:
         """A new in-memory ledger that goes on from a detached copy, with its history and cap."""
         ledger = PrivacyLedger(self.epsilon, self.delta, adjacency=self.adjacency)
-        ledger._entries.extend(self.entries)
+        ledger._charges.extend(self._read())
         return ledger
 
-    def _check(self, entries: list[LedgerEntry]) -> None:
-        if len({entry.unit for entry in entries}) > 1:
+    def _check(self, charges: list[Charge]) -> None:
+        if len({entry.unit for entry in _flat(charges)}) > 1:
             raise PrivacyParameterError(
                 "all entries of a ledger must protect the same unit: a guarantee for rows can't be "
                 "added to one for units of several rows. Start a new PrivacyLedger."
             )
-        mu, slicing = _split(entries, self._relation(entries))
+        relation = self._relation(charges)
+        add_up(charges, relation)  # or refuse: not every spend means something under it
         if self.epsilon is None or self.delta is None:
             return
-        if slicing and not entries[0].n_directions:
-            raise BudgetExceededError(
-                "in a ledger with a cap a slicing release has to come before all others: which "
-                "accounting holds must not be decided by looking at earlier releases. Nothing was "
-                "read or released; start a ledger with the slicing release, or one for it alone."
-            )
-        if not _fits(mu, slicing, self.epsilon, self.delta):
+        check_order(charges)
+        if not fits(charges, relation, self.epsilon, self.delta):
             raise BudgetExceededError(
                 f"this spend would take the total beyond the ledger's cap of epsilon = "
                 f"{self.epsilon:g}, delta = {self.delta:g}; nothing was read or released."
             )
 
-    def _relation(self, entries: Iterable[LedgerEntry]) -> Adjacency:
+    def _relation(self, charges: Iterable[Charge]) -> Adjacency:
         if self.adjacency is not None:
             return self.adjacency
-        if any(entry.adjacency == "replace-one" for entry in entries):
+        if any(entry.adjacency == "replace-one" for entry in _flat(charges)):
             return "replace-one"
         return "add-remove"
 
@@ -211,7 +219,7 @@ class PrivacyLedger:
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = (self.epsilon, self.delta, self.adjacency, self.path)
-        return _restore, (self._key, *state, [asdict(entry) for entry in self._entries])
+        return _restore, (self._key, *state, _plain(self._charges))
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -233,14 +241,14 @@ def _restore(
     delta: float | None,
     adjacency: Adjacency | None,
     path: str | None,
-    entries: list[dict[str, Any]],
+    charges: list[list[dict[str, Any]]],
 ) -> PrivacyLedger:
     """Unpickle: the live ledger where it still exists in this process, else a copy."""
     live = _live.get(key)
     if live is not None:
         return live
     ledger = PrivacyLedger(epsilon, delta, adjacency=adjacency, path=path)
-    ledger._entries.extend(LedgerEntry(**entry) for entry in entries)
+    ledger._charges.extend(map(_charge, charges))
     ledger._owner = None
     # Under its key a copy that travels back becomes the original again. It is not entered into
     # _live: a later copy may know more entries.
@@ -248,67 +256,26 @@ def _restore(
     return ledger
 
 
-def _split(entries: Iterable[LedgerEntry], relation: Adjacency) -> tuple[float, list[LedgerEntry]]:
-    """Total ``mu`` of the Gaussian spends, infinite if one isn't protected; slicing spends."""
-    mus, slicing = [], []
-    for entry in entries:
-        if relation == "add-remove" and entry.adjacency == "replace-one":
-            raise PrivacyParameterError(
-                "a replace-one spend can't be added to an add-remove ledger: it says nothing "
-                "about adding or removing a row."
-            )
-        if entry.n_directions and entry.protected:
-            slicing.append(entry)
-        else:
-            mus.append(entry.mu if entry.adjacency == relation else 2 * entry.mu)
-    return compose_gaussian(mus), slicing
+def _flat(charges: Iterable[Charge]) -> Charge:
+    return tuple(entry for charge in charges for entry in charge)
 
 
-def _total_epsilon(entries: Iterable[LedgerEntry], relation: Adjacency, delta: float) -> float:
-    mu, slicing = _split(entries, relation)
-    if not slicing or mu == math.inf:
-        return gaussian_epsilon(delta, mu)
-    if mu == 0 and len(slicing) == 1:
-        return slicing_epsilon(delta, slicing[0].noise_stddev, **slicing[0].slicing)
-    _, delta = check_epsilon_delta(1.0, delta)
-    totals = (_renyi(order, mu, slicing) + _conversion(order, delta) for order in _ORDERS)
-    return max(0.0, min(totals))
+def _plain(charges: Iterable[Charge]) -> list[list[dict[str, Any]]]:
+    return [[asdict(entry) for entry in charge] for charge in charges]
 
 
-def _fits(mu: float, slicing: list[LedgerEntry], epsilon: float, delta: float) -> bool:
-    if not slicing or mu == math.inf:
-        return gaussian_delta(epsilon, mu) <= delta
-    if mu == 0 and len(slicing) == 1:
-        alone = slicing_delta(epsilon, slicing[0].noise_stddev, **slicing[0].slicing)
-        return alone * (1 + _SLACK) <= delta
-    # The order that certifies a total may depend on earlier releases if later spends were chosen
-    # by them, and then no theorem allows the best one. But each order certifies the histories for
-    # which it is the first that holds, with its own share of delta, and the shares add up to delta.
-    # Most goes to the order at which a Gaussian that uses up the cap is certified best.
-    spare = 0.1 * delta / len(_SPARE_ORDERS)
-    own = max(_ORDERS, key=lambda order: (epsilon - _conversion(order, 0.9 * delta)) / order)
-    shares = [(own, 0.9 * delta), *((order, spare) for order in _SPARE_ORDERS)]
-    return any(
-        _renyi(order, mu, slicing) + _conversion(order, share) <= epsilon for order, share in shares
-    )
+def _charge(plain: list[dict[str, Any]]) -> Charge:
+    if not plain:
+        raise ValueError("a charge without entries.")
+    return tuple(LedgerEntry(**entry) for entry in plain)
 
 
-def _renyi(order: float, mu: float, slicing: list[LedgerEntry]) -> float:
-    """Renyi divergence of all spends together: the sum, also if they were chosen adaptively."""
-    curves = [slicing_renyi(order, spend.noise_stddev, **spend.slicing) for spend in slicing]
-    return math.fsum([order * mu * mu / 2, *curves])
+def _to_json(charge: Charge) -> str:
+    return json.dumps([asdict(entry) for entry in charge])
 
 
-def _conversion(order: float, delta: float) -> float:
-    """What is added to a Renyi divergence to give epsilon (arXiv 2004.00010, Prop. 12)."""
-    delta *= 1 - _SLACK
-    return math.log1p(-1 / order) - (math.log(delta) + math.log(order)) / (order - 1)
-
-
-def _to_json(entry: LedgerEntry) -> str:
-    return json.dumps(asdict(entry))
-
-
-def _read_entries(connection: sqlite3.Connection) -> list[LedgerEntry]:
+def _read_charges(connection: sqlite3.Connection) -> list[Charge]:
     rows = connection.execute("SELECT entry FROM entries ORDER BY rowid").fetchall()
-    return [LedgerEntry(**json.loads(row[0])) for row in rows]
+    # Older files have one entry a row.
+    read = [json.loads(row[0]) for row in rows]
+    return [_charge([plain] if isinstance(plain, dict) else plain) for plain in read]

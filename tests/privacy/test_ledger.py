@@ -18,7 +18,7 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 
 from skdpgen.exceptions import BudgetExceededError, PrivacyParameterError
-from skdpgen.privacy import ledger as ledger_module
+from skdpgen.privacy import composition
 from skdpgen.privacy.accounting import gaussian_epsilon, noise_multiplier
 from skdpgen.privacy.entries import LedgerEntry
 from skdpgen.privacy.ledger import PrivacyLedger
@@ -497,15 +497,15 @@ def test_every_total_under_the_cap_is_certified_by_a_share_of_delta(epsilon, mon
         asked.setdefault(order, set()).add(share)
         return conversion(order, share)
 
-    conversion = ledger_module._conversion
-    monkeypatch.setattr(ledger_module, "_conversion", recorded)
+    conversion = composition._conversion
+    monkeypatch.setattr(composition, "_conversion", recorded)
     ledger = PrivacyLedger(epsilon, 1e-5)
     ledger.charge(slicing(epsilon / 2))
     for factor in (0.1, 1.0, 100.0):  # the orders don't depend on what is spent
         with contextlib.suppress(BudgetExceededError):
             ledger.charge(entry(factor / noise_multiplier(epsilon, 1e-5)))
     spare = [shares for shares in asked.values() if min(shares) < 0.5e-5]
-    assert len(spare) == len(ledger_module._SPARE_ORDERS)
+    assert len(spare) == len(composition._SPARE_ORDERS)
     assert sum(min(shares) for shares in spare) == pytest.approx(0.1e-5)
     assert all(max(shares) <= 0.9e-5 * (1 + 1e-12) for shares in asked.values())
     assert ledger.spent(1e-5) <= epsilon
