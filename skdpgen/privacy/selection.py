@@ -13,7 +13,6 @@ import math
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TypeVar
 
 from skdpgen.exceptions import PrivacyParameterError
@@ -115,14 +114,15 @@ class Repetitions:
         Rejection, in integers: propose a geometric number k, which has weights ``(1 - gamma)^k``,
         and accept it with probability ``prod (l + eta) / (l + 1)`` over l = 1 .. k - 1.
         """
-        gamma, shape = Fraction(self.gamma), Fraction(self.shape)
-        while True:
-            k, accepted = 1, True
-            while not _bernoulli(gamma):
-                accepted = accepted and _bernoulli((k + shape) / (k + 1))
+        gamma, gammas = self.gamma.as_integer_ratio()
+        shape, shapes = float(self.shape).as_integer_ratio()
+        k = 1
+        while secrets.randbelow(gammas) >= gamma:
+            if secrets.randbelow(shapes * (k + 1)) < shapes * k + shape:
                 k += 1
-            if accepted:
-                return k
+            else:  # rejected: start again
+                k = 1
+        return k
 
 
 def _mean(shape: float, log_inverse_gamma: float) -> float:
@@ -131,10 +131,6 @@ def _mean(shape: float, log_inverse_gamma: float) -> float:
     if t == 0:
         return 1.0
     return math.expm1(t) * (shape / -math.expm1(-shape * t) if shape else 1 / t)
-
-
-def _bernoulli(probability: Fraction) -> bool:
-    return secrets.randbelow(probability.denominator) < probability.numerator
 
 
 def repeat_and_select(run: Callable[[], tuple[float, T]], repetitions: Repetitions) -> T:

@@ -1,6 +1,7 @@
 """Private selection: the price against dp_accounting, the law of K, and the loop."""
 
 import math
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -9,8 +10,10 @@ from dp_accounting.rdp import RdpAccountant
 from scipy import stats
 from scipy.optimize import minimize_scalar
 
-from skdpgen.exceptions import PrivacyParameterError
+from skdpgen.exceptions import BudgetExceededError, PrivacyParameterError
 from skdpgen.privacy.accounting import gaussian_delta, noise_multiplier
+from skdpgen.privacy.entries import LedgerEntry
+from skdpgen.privacy.ledger import PrivacyLedger
 from skdpgen.privacy.renyi import RENYI_ORDERS
 from skdpgen.privacy.selection import (
     Repetitions,
@@ -200,7 +203,7 @@ def test_the_mean_is_that_of_the_distribution(mean, shape):
 def test_draws_follow_the_distribution(mean, shape):
     # Chi-square at a false-alarm rate of 2.5e-7 each, 1e-6 together.
     law = Repetitions.with_mean(mean, shape)
-    draws = np.array([law.draw() for _ in range(20_000)])
+    draws = np.array([law.draw() for _ in range(10_000)])
     assert draws.min() == 1
     p = probabilities(law, 1000)
     n = int(np.flatnonzero(p * len(draws) >= 20)[-1]) + 1
@@ -279,3 +282,121 @@ def test_the_best_of_a_random_number_of_runs_has_the_distribution_of_the_theorem
         return 1 - law.gamma * (1 - x) / (1 - (1 - law.gamma) * (1 - x))
 
     assert stats.kstest(best, cdf).pvalue > 1e-6
+
+
+# -- in the ledger -------------------------------------------------------------------------------
+
+LAW = Repetitions.with_mean(5, 0.0)
+
+
+def gaussian(mu, **changes):
+    fields = {"adjacency": "replace-one", "unit": "row", "rows_per_unit": 1}
+    fields |= {"epsilon": 1.0, "delta": 1e-5} | changes
+    return LedgerEntry("test", 1, 1 / mu, **fields)
+
+
+def selection(mu, **changes):
+    law = {"repetition_shape": LAW.shape, "repetition_gamma": LAW.gamma}
+    return gaussian(mu, **law | changes)
+
+
+def calibrated(epsilon, delta):
+    yardstick = math.sqrt(0.1) / noise_multiplier(epsilon, delta)
+    return 1 / selection_noise_multiplier(epsilon, delta, LAW, gaussian_mu=yardstick), yardstick
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("path", [None, "ledger.db"])
+def test_a_calibrated_selection_and_its_yardstick_use_up_a_cap(epsilon, path, tmp_path):
+    path = path and tmp_path / path
+    mu, yardstick = calibrated(epsilon, 1e-5)
+    ledger = PrivacyLedger(epsilon, 1e-5, path=path)
+    with pytest.raises(BudgetExceededError, match="cap"):
+        ledger.charge_all([selection(1.001 * mu), gaussian(yardstick)])
+    assert ledger.entries == ()
+    ledger.charge_all([selection(mu), gaussian(yardstick)])
+    assert ledger.entries == (selection(mu), gaussian(yardstick))
+    assert 0.999 * epsilon < ledger.spent(1e-5) <= epsilon
+    # What only its best order certifies lets nothing follow.
+    with pytest.raises(BudgetExceededError, match="cap"):
+        ledger.charge(gaussian(1e-3))
+
+
+def test_totals_add_up_as_renyi_curves():
+    mu, yardstick = calibrated(1.0, 1e-5)
+    ledger = PrivacyLedger()
+    for spend in (gaussian(0.3), selection(mu), gaussian(yardstick), gaussian(0.4)):
+        ledger.charge(spend)
+    together = math.hypot(0.3, 0.4, yardstick)
+    expected = selection_epsilon(1e-5, mu, LAW, gaussian_mu=together)
+    assert ledger.spent(1e-5) == pytest.approx(expected, rel=1e-12)
+    ledger.charge(selection(mu))
+    orders = np.array(RENYI_ORDERS)
+    curve = 2 * np.array([selection_renyi(order, mu, LAW) for order in orders])
+    curve += orders * together**2 / 2 + np.log1p(-1 / orders)
+    curve -= np.log(1e-5 * orders) / (orders - 1)
+    assert ledger.spent(1e-5) == pytest.approx(curve.min(), rel=1e-7)
+
+
+def test_a_cap_holds_with_room_for_more():
+    mu, yardstick = calibrated(1.0, 1e-5)
+    ledger = PrivacyLedger(2.0, 1e-5)
+    ledger.charge_all([selection(mu), gaussian(yardstick)])
+    spends = 0
+    with pytest.raises(BudgetExceededError, match="cap"):  # noqa: PT012
+        while True:
+            ledger.charge(gaussian(0.02))
+            spends += 1
+    assert spends > 10
+    assert 1.9 < ledger.spent(1e-5) < 2.0
+
+
+def test_in_a_capped_ledger_a_selection_comes_first():
+    ledger = PrivacyLedger(10.0, 1e-5)
+    ledger.charge(gaussian(0.1))
+    with pytest.raises(BudgetExceededError, match="private selection has to come before"):
+        ledger.charge_all([selection(0.1), gaussian(0.1)])
+    assert len(ledger.entries) == 1
+
+
+def test_two_removals_make_a_replacement_of_each_run():
+    ledger = PrivacyLedger(adjacency="replace-one")
+    ledger.charge(selection(0.1, adjacency="add-remove"))
+    assert ledger.spent(1e-5) == pytest.approx(selection_epsilon(1e-5, 0.2, LAW), rel=1e-12)
+    with pytest.raises(PrivacyParameterError, match="says nothing"):
+        PrivacyLedger(adjacency="add-remove").charge(selection(0.1))
+
+
+def test_an_insecure_selection_makes_the_total_infinite():
+    ledger = PrivacyLedger()
+    ledger.charge(selection(0.1, private=False))
+    assert ledger.spent(1e-5) == math.inf
+    with pytest.raises(BudgetExceededError, match="cap"):
+        PrivacyLedger(10.0, 0.1).charge(selection(0.1, private=False))
+
+
+def test_no_mu_describes_a_selection():
+    assert selection(0.1).mu == math.inf
+    assert selection(0.1).run_mu == pytest.approx(0.1)
+    assert gaussian(0.1).repetitions is None
+    assert selection(0.1).repetitions == LAW
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"repetition_gamma": 0.0, "repetition_shape": 0.5},
+        {"repetition_gamma": 1.0},
+        {"repetition_gamma": math.nan},
+        {"repetition_shape": 2.0},
+        {"n_directions": 3, "dimension": 3},
+    ],
+)
+def test_entries_without_meaning_are_refused(changes):
+    with pytest.raises(PrivacyParameterError):
+        selection(0.1, **changes)
+
+
+def test_an_entry_from_before_there_were_selections_reads():
+    old = {k: v for k, v in asdict(gaussian(0.1)).items() if not k.startswith("repetition")}
+    assert LedgerEntry(**old) == gaussian(0.1)
