@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal, Self
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,8 @@ from skdpgen.synthesizers._table import TableCodec
 from skdpgen.synthesizers.base import ReleaseSynthesizer, warn_of_large_delta
 
 __all__ = ["EmbeddingSynthesizer"]
+
+_P = TypeVar("_P")
 
 # Where counts aren't free: they cost two percent more noise, and are known to 5 times its size.
 _COUNT_WEIGHT = 0.2
@@ -105,6 +107,16 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
         SkdpgenWarning
             If training diverged.
         """
+        return self._train(self._make_release(X, y, unit_id, self._plan))
+
+    def _make_release(
+        self, X: Any, y: Any, unit_id: Any, plan_of: Callable[[TableCodec, FeatureMap], _P]
+    ) -> _P:
+        """Everything that :meth:`fit` does before it trains.
+
+        ``plan_of`` is called before the budget is charged, to raise for parameters of the training
+        that are wrong. What it returns is returned.
+        """
         check_epsilon_delta(self.epsilon, self.delta)
         check_adjacency(self.adjacency)
         # Converted once: lists would become arrays of objects over and over.
@@ -127,11 +139,11 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
             rows_bounded=units is not None,
             features=code_features(features),
         )
-        plan = self._plan(codec, features)
+        plan = plan_of(codec, features)
         ledger = self._ledger_in_use()
         # With units the number of rows is private: another unit may bring more or fewer.
         if self.adjacency == "replace-one" and units is None:
-            warn_of_large_delta(self.delta, n)
+            warn_of_large_delta(self.delta, n, stacklevel=4)
         facts, arrays = features.to_public()
         release = mechanism.release(
             self._batches(codec, features, X, y, units, ledger),
@@ -140,7 +152,7 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
             public_arrays=arrays,
         )
         self._adopt(release, codec)
-        return self._train(plan)
+        return plan
 
     @classmethod
     def from_release(
@@ -168,6 +180,11 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
         ReleaseError
             If the release doesn't verify, or carries no schema.
         """
+        return cls._untrained(release, template).retrain(**params)
+
+    @classmethod
+    def _untrained(cls, release: Release | str | os.PathLike[str], template: Any) -> Self:
+        """Everything that :meth:`from_release` does before it trains."""
         if not isinstance(release, Release):
             release = Release.load(release)
         release.verify()
@@ -191,7 +208,7 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
                 "schema, and which dtypes can hold missing values must be those of the fit."
             )
         synthesizer._adopt(release, codec)
-        return synthesizer.retrain(**params)
+        return synthesizer
 
     # -- internals --------------------------------------------------------------------------------
 
