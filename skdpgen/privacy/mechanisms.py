@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skdpgen.exceptions import PrivacyParameterError
-from skdpgen.privacy.accounting import check_epsilon_delta, noise_multiplier
+from skdpgen.privacy.accounting import check_epsilon_delta, gaussian_epsilon
 from skdpgen.privacy.batches import (
     CodeBatch,
     RowBatch,
@@ -42,6 +42,7 @@ from skdpgen.privacy.entries import (
 from skdpgen.privacy.ledger import PrivacyLedger
 from skdpgen.privacy.noise import add_gaussian_noise, check_stddev, current_source
 from skdpgen.privacy.release import Release, frozen
+from skdpgen.privacy.shares import ReservedSpend, earlier_spend, multiplier_beside
 from skdpgen.privacy.spec import EmbeddingSpec
 
 __all__ = ["MeanEmbeddingMechanism"]
@@ -90,6 +91,7 @@ class MeanEmbeddingMechanism:
     rows_per_unit: int = 1
     rows_bounded: bool = False
     features: CodeFourier | None = None
+    earlier: tuple[LedgerEntry, ...] = ()
     _noise_multiplier: float = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -115,7 +117,9 @@ class MeanEmbeddingMechanism:
                 "their signed block may be opposite."
             )
         # Calibrated here, so that a target that can't be met fails before a row is read.
-        object.__setattr__(self, "_noise_multiplier", noise_multiplier(epsilon, delta))
+        mu, extra_delta = earlier_spend(self.earlier, self.adjacency, self.unit)
+        multiplier = multiplier_beside(epsilon, delta, mu, extra_delta)
+        object.__setattr__(self, "_noise_multiplier", multiplier)
         check_stddev(self.noise_stddev)
 
     @property
@@ -134,10 +138,17 @@ class MeanEmbeddingMechanism:
         """What the guarantee protects: one row, or all rows of one unit."""
         return "row" if self.rows_per_unit == 1 and not self.rows_bounded else "unit"
 
+    @property
+    def own_epsilon(self) -> float:
+        """Epsilon of this release alone, at ``delta``."""
+        if not self.earlier:
+            return self.epsilon
+        return gaussian_epsilon(self.delta, 1 / self._noise_multiplier)
+
     def release(
         self,
         batches: Iterable[RowBatch | CodeBatch],
-        ledger: PrivacyLedger,
+        ledger: PrivacyLedger | ReservedSpend,
         *,
         public: Mapping[str, Any] | None = None,
         public_arrays: Mapping[str, npt.NDArray[Any]] | None = None,
@@ -149,7 +160,7 @@ class MeanEmbeddingMechanism:
         batches : iterable of RowBatch, or of CodeBatch
             The private rows, in any order and any chunking: the sums are exact integers. Consumed
             only after the charge went through.
-        ledger : PrivacyLedger
+        ledger : PrivacyLedger or ReservedSpend
             Charged before the first batch is asked for.
         public, public_arrays : mapping, optional
             Public facts that the release should carry: feature map, schema. They must not depend
@@ -181,7 +192,7 @@ class MeanEmbeddingMechanism:
                 adjacency=self.adjacency,
                 unit=self.unit,
                 rows_per_unit=self.rows_per_unit,
-                epsilon=self.epsilon if source.secure else math.inf,
+                epsilon=self.own_epsilon if source.secure else math.inf,
                 delta=self.delta,
                 private=source.secure,
             )
@@ -205,6 +216,7 @@ class MeanEmbeddingMechanism:
             noisy_counts=noisy[sums.size :],
             public_json=public_json,
             public_arrays=arrays,
+            earlier=self.earlier,
         )
 
     def _accumulate(

@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from types import MappingProxyType
 from typing import Any
 
@@ -14,16 +14,23 @@ import numpy as np
 import numpy.typing as npt
 
 from skdpgen.exceptions import PrivacyParameterError, ReleaseError
-from skdpgen.privacy.accounting import check_epsilon_delta, gaussian_delta, gaussian_epsilon
+from skdpgen.privacy.accounting import (
+    check_epsilon_delta,
+    compose_gaussian,
+    composed_delta,
+    composed_epsilon,
+)
 from skdpgen.privacy.archive import read_archive, write_archive
-from skdpgen.privacy.entries import MAXIMUM_ROWS_PER_UNIT, Adjacency, Unit
+from skdpgen.privacy.entries import MAXIMUM_ROWS_PER_UNIT, Adjacency, LedgerEntry, Unit
 from skdpgen.privacy.noise import check_stddev
+from skdpgen.privacy.shares import earlier_spend
 from skdpgen.privacy.spec import EmbeddingSpec
 
 __all__ = ["Release", "frozen"]
 
 _FORMAT = "skdpgen-release"
-_VERSION = 1
+# A release that needs earlier ones must not be read by versions that don't know of them.
+_VERSION, _VERSION_WITH_EARLIER = 1, 2
 _PUBLIC = "public/"
 
 
@@ -39,7 +46,8 @@ class Release:
     spec : EmbeddingSpec
         Shape and bounds of a row's contribution.
     epsilon, delta : float
-        The guarantee, for one unit of privacy under ``adjacency``.
+        The guarantee, for one unit of privacy under ``adjacency``; of this release and the
+        ``earlier`` ones together.
     adjacency : {"replace-one", "add-remove"}
         The neighbouring relation.
     unit : {"row", "unit"}
@@ -65,6 +73,9 @@ class Release:
         Public facts as JSON text: feature map, schema. See :attr:`public`.
     public_arrays : mapping of str to ndarray
         Public arrays, such as the frequencies.
+    earlier : tuple of LedgerEntry
+        Releases from the same rows that this one needs, such as the bounds and categories of its
+        schema where they were learned.
     """
 
     spec: EmbeddingSpec
@@ -82,6 +93,7 @@ class Release:
     noisy_counts: npt.NDArray[np.int64] = field(repr=False)
     public_json: str = field(repr=False)
     public_arrays: Mapping[str, npt.NDArray[Any]] = field(repr=False)
+    earlier: tuple[LedgerEntry, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         arrays = {name: frozen(array) for name, array in self.public_arrays.items()}
@@ -116,9 +128,12 @@ class Release:
         if self.unit == "unit":
             kept = "kept" if self.rows_bounded else "promised"
             unit = f"all rows of one unit (at most {self.rows_per_unit} rows a unit, {kept})"
+        learned = ""
+        if self.earlier:
+            learned = f", together with {' and '.join(e.mechanism for e in self.earlier)}"
         return (
             f"({_shortest(self.epsilon)}, {_shortest(self.delta)})-differentially private for "
-            f"{change} {unit} ({self.adjacency} adjacency)."
+            f"{change} {unit} ({self.adjacency} adjacency){learned}."
         )
 
     def verify(self) -> float:
@@ -151,12 +166,24 @@ class Release:
             raise ReleaseError("the recorded unit of privacy contradicts the recorded bounds.")
         if (self.n_rows is None) != (self.adjacency == "add-remove" or self.rows_bounded):
             raise ReleaseError("the number of rows is recorded where it is private, or missing.")
+        earlier_mu, extra_delta = self._earlier_spend()
         if not self.private:
             return math.inf
-        mu = math.sqrt(sensitivity_squared) / self.noise_stddev
-        if not gaussian_delta(self.epsilon, mu) <= self.delta:
+        mu = compose_gaussian([math.sqrt(sensitivity_squared) / self.noise_stddev, earlier_mu])
+        if not composed_delta(self.epsilon, mu, extra_delta) <= self.delta:
             raise ReleaseError("the recorded noise is too small for the recorded guarantee.")
-        return min(gaussian_epsilon(self.delta, mu), self.epsilon)
+        return min(composed_epsilon(self.delta, mu, extra_delta), self.epsilon)
+
+    def _earlier_spend(self) -> tuple[float, float]:
+        """``mu`` and ``extra_delta`` of the earlier releases, which must fit this one."""
+        try:
+            spend = earlier_spend(self.earlier, self.adjacency, self.unit)
+        except PrivacyParameterError as error:
+            raise ReleaseError(f"the recorded earlier releases don't fit: {error}") from None
+        limits = {(e.rows_per_unit, e.private) for e in self.earlier}
+        if not limits <= {(self.rows_per_unit, self.private)}:
+            raise ReleaseError("the recorded earlier releases don't fit: other unit or noise.")
+        return spend
 
     def _check_fields(self) -> None:
         """Types and ranges, which a file can get wrong: NaN, say, passes most comparisons."""
@@ -215,11 +242,13 @@ class Release:
         """
         header = {
             "format": _FORMAT,
-            "version": _VERSION,
+            "version": _VERSION_WITH_EARLIER if self.earlier else _VERSION,
             "spec": {f.name: getattr(self.spec, f.name) for f in fields(self.spec)},
             "public": self.public,
             **{name: getattr(self, name) for name in _PLAIN_FIELDS},
         }
+        if self.earlier:
+            header["earlier"] = [_entry_to_json(entry) for entry in self.earlier]
         write_archive(path, header, self._arrays())
 
     @classmethod
@@ -232,9 +261,10 @@ class Release:
             If the file isn't a release, is damaged, is of a newer version, or doesn't verify.
         """
         header, arrays = read_archive(path)
-        if header.get("format") != _FORMAT or header.get("version") != _VERSION:
+        version = _VERSION_WITH_EARLIER if header.get("earlier") else _VERSION
+        if header.get("format") != _FORMAT or header.get("version") != version:
             raise ReleaseError(
-                f"not a release of version {_VERSION}: written by another version of skdpgen, or "
+                f"not a release of version {version}: written by another version of skdpgen, or "
                 f"by another program."
             )
         try:
@@ -244,6 +274,7 @@ class Release:
                 noisy_sums=arrays.pop("noisy_sums"),
                 noisy_counts=arrays.pop("noisy_counts"),
                 public_arrays={name.removeprefix(_PUBLIC): a for name, a in arrays.items()},
+                earlier=tuple(map(_entry_from_json, header.get("earlier", ()))),
                 **{name: header[name] for name in _PLAIN_FIELDS},
             )
             if release._arrays().keys() != {"noisy_sums", "noisy_counts", *arrays}:
@@ -287,6 +318,17 @@ def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         raise ReleaseError("an array of Python objects can't be part of a release.")
     # The memory belongs to an immutable bytes object, so setflags(write=True) is refused too.
     return np.frombuffer(array.tobytes(), dtype=array.dtype).reshape(array.shape)
+
+
+def _entry_to_json(entry: LedgerEntry) -> dict[str, Any]:
+    # JSON has no infinity, which is the epsilon of insecure noise.
+    return {**asdict(entry), "epsilon": None if entry.epsilon == math.inf else entry.epsilon}
+
+
+def _entry_from_json(values: dict[str, Any]) -> LedgerEntry:
+    return LedgerEntry(
+        **{**values, "epsilon": math.inf if values["epsilon"] is None else values["epsilon"]}
+    )
 
 
 def _shortest(number: float) -> str:
