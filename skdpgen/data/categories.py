@@ -15,7 +15,7 @@ from .columns import Boolean, Categorical
 from .dtypes import ColumnDtype
 from .encoder_base import MISSING, ColumnEncoder, largest, one_hot
 
-__all__ = ["CategoryEncoder"]
+__all__ = ["CategoryEncoder", "is_null"]
 
 
 class CategoryEncoder(ColumnEncoder):
@@ -134,7 +134,7 @@ class CategoryEncoder(ColumnEncoder):
             number = number_of(cell)
             if number is not None:
                 return numbers.get(number, unknown)
-            return null if _is_null(cell) else unknown
+            return null if is_null(cell) else unknown
 
         return np.fromiter(map(code, cells), dtype=np.int64, count=len(cells))
 
@@ -165,7 +165,7 @@ class CategoryEncoder(ColumnEncoder):
         return self.decode_codes(largest(features))
 
 
-def _is_null(cell: Any) -> bool:
+def is_null(cell: Any) -> bool:
     # Other nulls are single objects, but NaN and numpy's NaT come in many copies.
     if cell is None or cell is pd.NA or cell is pd.NaT:
         return True

@@ -13,7 +13,7 @@ from .dtypes import ColumnDtype
 from .frames import FrameTemplate, as_table, column_at
 from .numeric_columns import Numeric
 
-__all__ = ["columns_from_dtypes", "draft_entries"]
+__all__ = ["columns_from_dtypes", "draft_entries", "is_masked"]
 
 
 def columns_from_dtypes(
@@ -56,7 +56,7 @@ def columns_from_dtypes(
     columns: dict[Hashable, Column] = {}
     open_bounds, open_values = [], []
     for position, (name, dtype) in enumerate(dtypes.items()):
-        nullable = name in missing if missing is not None else _is_masked(dtype)
+        nullable = name in missing if missing is not None else is_masked(dtype)
         levels = values.get(name, _declared_levels(table, position, dtype, trust_categories))
         try:
             if levels is not None:
@@ -81,7 +81,7 @@ def columns_from_dtypes(
     return columns
 
 
-def _is_masked(dtype: ColumnDtype) -> bool:
+def is_masked(dtype: ColumnDtype) -> bool:
     """Whether somebody chose a nullable dtype: pandas' own, where a plain one exists."""
     numbers = dtype.family in ("int", "float", "bool")
     return dtype.backend == "pandas" and numbers and not (dtype.is_plain or dtype.is_arrow)

@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from skdpgen.data.frames import as_series, as_table, n_rows
+from skdpgen.data.learning import OpenColumns
 from skdpgen.data.schema import Schema
 from skdpgen.exceptions import (
     PrivacyParameterError,
@@ -17,13 +19,19 @@ from skdpgen.exceptions import (
 )
 from skdpgen.privacy.accounting import check_epsilon_delta
 from skdpgen.privacy.batches import CodeBatch, RowBatch
+from skdpgen.privacy.domains import DomainBatch, DomainMechanism
+from skdpgen.privacy.entries import LedgerEntry
 from skdpgen.privacy.ledger import Adjacency, PrivacyLedger, check_adjacency
 from skdpgen.privacy.mechanisms import MeanEmbeddingMechanism
+from skdpgen.privacy.noise import current_source
 from skdpgen.privacy.release import Release
+from skdpgen.privacy.shares import ReservedSpend
 from skdpgen.privacy.units import bounded_rows
+from skdpgen.synthesizers._domains import domain_batches, find_open_columns, public_default
 from skdpgen.synthesizers._feature_maps import FeatureMap, code_features, feature_map_of, fits
 from skdpgen.synthesizers._parameters import (
     as_schema,
+    given_schema,
     seed_sequence,
     unit_codes,
     unit_column,
@@ -52,6 +60,7 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
     adjacency: Adjacency
     rows_per_unit: int
     count_weight: float | Literal["auto"]
+    domain_budget: float | None
     random_state: int | np.random.RandomState | None
 
     @abstractmethod
@@ -122,32 +131,35 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
         # Converted once: lists would become arrays of objects over and over.
         X = as_table(X)
         y = None if y is None else as_series(y)
-        codec = TableCodec.build(X, y, as_schema(self.schema, X))
         n = n_rows(X)
         units = None if unit_id is None else unit_column(unit_id, n)
-        features = self._draw_features(
-            codec,
-            n if self.adjacency == "replace-one" and units is None else None,
-            np.random.RandomState(seed_sequence(self.random_state).generate_state(4)),
-        )
-        mechanism = MeanEmbeddingMechanism(
-            features.spec(codec.n_classes, self._resolved_count_weight(codec, features, units)),
-            self.epsilon,
-            self.delta,
-            self.adjacency,
-            rows_per_unit=self.rows_per_unit,
-            rows_bounded=units is not None,
-            features=code_features(features),
-        )
-        plan = plan_of(codec, features)
+        public_n = n if self.adjacency == "replace-one" and units is None else None
+        seeds = seed_sequence(self.random_state)
+        columns = self._open_columns(X, y)
+        if columns is None:
+            schema = as_schema(self.schema, X)
+            planned = self._planned(X, y, schema, public_n, units, seeds, plan_of)
+        else:
+            # A dry run with what may be learned in the least: all that can be wrong shows now.
+            learning = self._domain_mechanism(columns, units)
+            schema = public_default(columns)
+            entries = learning.entries(current_source())
+            self._planned(X, y, schema, public_n, units, seeds, plan_of, entries)
         ledger = self._ledger_in_use()
         # With units the number of rows is private: another unit may bring more or fewer.
-        if self.adjacency == "replace-one" and units is None:
+        if public_n is not None:
             warn_of_large_delta(self.delta, n, stacklevel=4)
+        charged: PrivacyLedger | ReservedSpend = ledger
+        if columns is not None:
+            domain = learning.release(self._domain_batches(columns, X, y, units, ledger), ledger)
+            schema = columns.declared(domain.bins, domain.keys)
+            planned = self._planned(X, y, schema, public_n, units, seeds, plan_of, domain.entries)
+            charged = domain.reserved
+        codec, features, mechanism, plan = planned
         facts, arrays = features.to_public()
         release = mechanism.release(
             self._batches(codec, features, X, y, units, ledger),
-            ledger,
+            charged,
             public={"feature_map": facts, "schema": codec.public_schema()},
             public_arrays=arrays,
         )
@@ -212,6 +224,64 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
 
     # -- internals --------------------------------------------------------------------------------
 
+    def _open_columns(self, X: Any, y: Any) -> OpenColumns | None:
+        """Columns whose domain has to be learned; None where there is nothing to learn."""
+        if self.domain_budget is None or n_rows(X) == 0:
+            return None
+        columns = find_open_columns(X, y, given_schema(self.schema))
+        return columns if columns.readers else None
+
+    def _domain_mechanism(self, columns: OpenColumns, units: Any) -> DomainMechanism:
+        assert self.domain_budget is not None
+        return DomainMechanism(
+            columns.n_bins,
+            columns.n_key_columns,
+            self.epsilon,
+            self.delta,
+            self.domain_budget,
+            self.adjacency,
+            rows_per_unit=self.rows_per_unit,
+            rows_bounded=units is not None,
+        )
+
+    def _planned(
+        self,
+        X: Any,
+        y: Any,
+        schema: Schema,
+        n_rows: int | None,
+        units: Any,
+        seeds: np.random.SeedSequence,
+        plan_of: Callable[[TableCodec, FeatureMap], _P],
+        earlier: tuple[LedgerEntry, ...] = (),
+    ) -> tuple[TableCodec, FeatureMap, MeanEmbeddingMechanism, _P]:
+        """All that is decided from public facts before rows are released; raises for bad ones."""
+        codec = TableCodec.build(X, y, schema)
+        features = self._draw_features(
+            codec, n_rows, np.random.RandomState(seeds.generate_state(4))
+        )
+        mechanism = MeanEmbeddingMechanism(
+            features.spec(codec.n_classes, self._resolved_count_weight(codec, features, units)),
+            self.epsilon,
+            self.delta,
+            self.adjacency,
+            rows_per_unit=self.rows_per_unit,
+            rows_bounded=units is not None,
+            features=code_features(features),
+            earlier=earlier,
+        )
+        return codec, features, mechanism, plan_of(codec, features)
+
+    def _domain_batches(
+        self, columns: OpenColumns, X: Any, y: Any, units: Any, ledger: PrivacyLedger
+    ) -> Iterator[DomainBatch]:
+        # Rows are asked for once the charge went through: whatever happens now, it stands.
+        self.ledger_ = ledger
+        yield from domain_batches(columns, X, y, self._kept(units))
+
+    def _kept(self, units: Any) -> npt.NDArray[np.bool_] | None:
+        return None if units is None else bounded_rows(unit_codes(units), self.rows_per_unit)
+
     def _resolved_count_weight(self, codec: TableCodec, features: FeatureMap, units: Any) -> float:
         if not isinstance(self.count_weight, str):
             return self.count_weight
@@ -237,7 +307,7 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
     ) -> Iterator[RowBatch | CodeBatch]:
         # Rows are asked for once the charge went through: whatever happens now, it stands.
         self.ledger_ = ledger
-        keep = None if units is None else bounded_rows(unit_codes(units), self.rows_per_unit)
+        keep = self._kept(units)
         position = 0
         for rows, labels in codec.encode(X, y):
             part = slice(position, position + len(rows))

@@ -24,6 +24,7 @@ __all__ = [
     "check_number",
     "checked_ledger",
     "given_numbers",
+    "given_schema",
     "n_rows_hint",
     "seed_sequence",
     "unit_codes",
@@ -36,8 +37,14 @@ _USUAL_N_ROWS = 30_000
 
 def as_schema(schema: object, X: Any) -> Schema:
     """The schema in any of its forms; None takes what the dtypes of ``X`` declare."""
+    given = given_schema(schema)
+    return Schema.from_dtypes(X) if given is None else given
+
+
+def given_schema(schema: object) -> Schema | None:
+    """The schema in any of its forms, None included."""
     if schema is None:
-        return Schema.from_dtypes(X)
+        return None
     if isinstance(schema, Schema):
         return schema
     if isinstance(schema, Mapping):

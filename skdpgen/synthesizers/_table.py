@@ -36,7 +36,7 @@ from skdpgen.data.schema import Schema
 from skdpgen.exceptions import InputError, SchemaError
 from skdpgen.layout import EncodedLayout
 
-__all__ = ["TableCodec"]
+__all__ = ["TableCodec", "rows_of", "target_of"]
 
 _CHUNK_CELLS = 2**23
 
@@ -103,7 +103,7 @@ class TableCodec:
                 "X and y have different lengths: found input variables with "
                 "inconsistent numbers of samples."
             )
-        target = _target_of(schema, series, template)
+        target = target_of(schema, series, template)
         schema, column = _declared(schema, target)
         features = schema.without_target()
         preprocessor = TabularPreprocessor.from_schema(features).fit(X)
@@ -216,7 +216,7 @@ class TableCodec:
             stop = start + n_rows(chunk)
             rows = self.preprocessor.transform(chunk)
             labels = np.zeros(len(rows), dtype=np.int64)
-            part = None if target is None else _rows_of(target, start, stop)
+            part = None if target is None else rows_of(target, start, stop)
             if self.labels is not None:
                 labels = self.labels.codes(self._target_in(chunk) if part is None else part)
             if self.number is not None:
@@ -288,7 +288,8 @@ def _usual_dtype(column: Column) -> str:
     return "object"
 
 
-def _target_of(schema: Schema, y: SeriesTemplate, X: FrameTemplate) -> Hashable:
+def target_of(schema: Schema, y: SeriesTemplate, X: FrameTemplate) -> Hashable:
+    """What a target that is given apart is called; it must not be a column of the table too."""
     target = schema.target
     if target is None:
         target = "y" if y.name is None else y.name
@@ -332,7 +333,7 @@ def _reordered(schema: Schema, template: FrameTemplate) -> Schema:
     return _with_columns(schema, ordered | columns, schema.target, schema.default)
 
 
-def _rows_of(series: Any, start: int, stop: int) -> Any:
+def rows_of(series: Any, start: int, stop: int) -> Any:
     """Rows by position: a pandas Series would slice a float index by label."""
     return (series.iloc if isinstance(series, pd.Series) else series)[start:stop]
 

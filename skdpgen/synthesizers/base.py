@@ -234,6 +234,7 @@ class ReleaseSynthesizer(BaseEstimator):
         What belongs to an earlier release goes, should training be interrupted.
         """
         self.release_ = release
+        self.schema_ = codec.schema
         self._codec = codec
         preprocessor = codec.preprocessor
         self.n_features_in_ = preprocessor.n_features_in_

@@ -53,8 +53,8 @@ class DPMERFSynthesizer(EmbeddingSynthesizer):
         Privacy parameter, in (0, 1); well below one over the number of rows.
     schema : Schema, mapping or path, default=None
         Public facts about the columns: a :class:`~skdpgen.Schema`, its dictionary form, or the
-        path of its JSON file. None uses what dtypes declare by themselves and refuses the other
-        columns by name. Privacy parameter.
+        path of its JSON file. What it lacks is learned with ``domain_budget``; None lacks
+        everything that dtypes don't declare by themselves. Privacy parameter.
     adjacency : {"replace-one", "add-remove"}, default="replace-one"
         The neighboring relation. Under replace-one the number of rows is public; under add-remove
         it is private and nothing depends on it. Privacy parameter.
@@ -74,6 +74,10 @@ class DPMERFSynthesizer(EmbeddingSynthesizer):
         Weight of the class counts in the joint release. "auto" is as large as is
         free under replace-one (1 in the paper's features), and 0.2 under add-remove. Privacy
         parameter.
+    domain_budget : float or None, default=0.1
+        Share of the budget (of the squared privacy parameter of Gaussian noise, and of ``delta``)
+        that learns what the schema lacks: bounds of numbers and times, values of categories. It is
+        spent only if something is lacking. None refuses such columns by name. Privacy parameter.
     ledger : PrivacyLedger, default=None
         Where spends are recorded. None keeps a ledger of this estimator, over all its fits.
         Privacy parameter.
@@ -169,6 +173,7 @@ class DPMERFSynthesizer(EmbeddingSynthesizer):
         features: GaussianFeatures | InteractionFeatures | Literal["auto"] = "auto",
         n_rows_hint: int | None = None,
         count_weight: float | Literal["auto"] = "auto",
+        domain_budget: float | None = 0.1,
         ledger: PrivacyLedger | None = None,
         class_weight: Literal["balanced"] | None = "balanced",
         generator: GeneratorSpec | MixtureGenerator = "auto",
@@ -186,6 +191,7 @@ class DPMERFSynthesizer(EmbeddingSynthesizer):
         self.features = features
         self.n_rows_hint = n_rows_hint
         self.count_weight = count_weight
+        self.domain_budget = domain_budget
         self.ledger = ledger
         self.class_weight = class_weight
         self.generator = generator

@@ -71,6 +71,10 @@ class SlicedFDivSynthesizer(EmbeddingSynthesizer):
     count_weight : float or "auto", default="auto"
         Weight of the class counts in the joint release; "auto" is 0.2, or 0 where nobody needs
         them. Privacy parameter.
+    domain_budget : float or None, default=0.1
+        Share of the budget (of the squared privacy parameter of Gaussian noise, and of ``delta``)
+        that learns what the schema lacks: bounds of numbers and times, values of categories. It is
+        spent only if something is lacking. None refuses such columns by name. Privacy parameter.
     ledger : PrivacyLedger, default=None
         Where spends are recorded. None keeps a ledger of this estimator, over all its fits.
         Privacy parameter.
@@ -163,6 +167,7 @@ class SlicedFDivSynthesizer(EmbeddingSynthesizer):
         adjacency: Adjacency = "replace-one",
         rows_per_unit: int = 1,
         count_weight: float | Literal["auto"] = "auto",
+        domain_budget: float | None = 0.1,
         ledger: PrivacyLedger | None = None,
         class_weight: Literal["balanced"] | None = "balanced",
         generator: GeneratorSpec | MixtureGenerator = "auto",
@@ -182,6 +187,7 @@ class SlicedFDivSynthesizer(EmbeddingSynthesizer):
         self.adjacency = adjacency
         self.rows_per_unit = rows_per_unit
         self.count_weight = count_weight
+        self.domain_budget = domain_budget
         self.ledger = ledger
         self.class_weight = class_weight
         self.generator = generator
