@@ -156,4 +156,8 @@ class KeyReader:
     def _spare_text(self, taken: Sequence[Value]) -> str:
         """A public text that means nothing else."""
         used = {str(text) for text in (*self._tokens, *taken)}
-        return next(text for text in itertools.chain(_SPARE, map(str, itertools.count())) if text not in used)
+        return next(
+            text
+            for text in itertools.chain(_SPARE, map(str, itertools.count()))
+            if text not in used
+        )

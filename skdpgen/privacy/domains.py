@@ -344,7 +344,9 @@ class DomainMechanism:
         largest = above[np.argsort(-noisy[above], kind="stable")[:MAXIMUM_KEYS]]
         return tuple(sorted((keys[i] for i in largest), key=_rank))
 
-    def _count(self, batches: Iterable[DomainBatch]) -> tuple[list[_Integers], list[dict[Key, int]]]:
+    def _count(
+        self, batches: Iterable[DomainBatch]
+    ) -> tuple[list[_Integers], list[dict[Key, int]]]:
         """Rows in each bin of each binned column, and with each key that is there."""
         bins = [np.zeros(n, dtype=np.int64) for n in self.n_bins]
         keys: list[dict[Key, int]] = [{} for _ in range(self.n_key_columns)]

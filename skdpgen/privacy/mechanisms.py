@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skdpgen.exceptions import PrivacyParameterError
-from skdpgen.privacy.accounting import check_epsilon_delta, gaussian_epsilon
+from skdpgen.privacy.accounting import check_epsilon_delta, gaussian_epsilon, noise_multiplier
 from skdpgen.privacy.batches import (
     CodeBatch,
     RowBatch,
@@ -42,7 +42,12 @@ from skdpgen.privacy.entries import (
 from skdpgen.privacy.ledger import PrivacyLedger
 from skdpgen.privacy.noise import add_gaussian_noise, check_stddev, current_source
 from skdpgen.privacy.release import Release, frozen
-from skdpgen.privacy.shares import ReservedSpend, earlier_spend, multiplier_beside
+from skdpgen.privacy.shares import (
+    ReservedSpend,
+    earlier_spend,
+    multiplier_beside,
+    selection_beside,
+)
 from skdpgen.privacy.spec import EmbeddingSpec
 
 __all__ = ["MeanEmbeddingMechanism"]
@@ -117,8 +122,16 @@ class MeanEmbeddingMechanism:
                 "their signed block may be opposite."
             )
         # Calibrated here, so that a target that can't be met fails before a row is read.
-        mu, extra_delta = earlier_spend(self.earlier, self.adjacency, self.unit)
-        multiplier = multiplier_beside(epsilon, delta, mu, extra_delta)
+        selection = selection_beside(self.earlier, self.adjacency, self.unit, delta)
+        if selection is None:
+            mu, extra_delta = earlier_spend(self.earlier, self.adjacency, self.unit)
+            multiplier = multiplier_beside(epsilon, delta, mu, extra_delta)
+        else:
+            run_mu, total = selection
+            if not total <= epsilon:
+                raise PrivacyParameterError("the selection spends more than epsilon and delta.")
+            # Rounded up, so that the release's own mu is never above what was charged for a run.
+            multiplier = max((1 + 1e-12) / run_mu, noise_multiplier(epsilon, delta))
         object.__setattr__(self, "_noise_multiplier", multiplier)
         check_stddev(self.noise_stddev)
 
