@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .features.settings import GaussianFeatures as GaussianFeatures
     from .features.settings import InteractionFeatures as InteractionFeatures
     from .generators.mixture import MixtureGenerator as MixtureGenerator
+    from .model_selection.private import PrivateSearchCV as PrivateSearchCV
     from .privacy.ledger import PrivacyLedger as PrivacyLedger
     from .privacy.noise import insecure_noise as insecure_noise
     from .privacy.release import Release as Release
@@ -35,6 +36,7 @@ __getattr__, __dir__, __all__ = attach(
         "InteractionFeatures": "features.settings",
         "MixtureGenerator": "generators.mixture",
         "PrivacyLedger": "privacy.ledger",
+        "PrivateSearchCV": "model_selection.private",
         "Release": "privacy.release",
         "Schema": "data.schema",
         "SlicedFDivSynthesizer": "synthesizers.sliced",

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from skdpgen._lazy import attach
 
 if TYPE_CHECKING:
+    from .private import PrivateSearchCV as PrivateSearchCV
     from .release_search import ReleaseHalvingSearchCV as ReleaseHalvingSearchCV
     from .release_search import ReleaseRandomizedSearchCV as ReleaseRandomizedSearchCV
     from .release_search import ReleaseSearchCV as ReleaseSearchCV
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
+        "PrivateSearchCV": "private",
         "ReleaseHalvingSearchCV": "release_search",
         "ReleaseRandomizedSearchCV": "release_search",
         "ReleaseSearchCV": "release_search",

@@ -128,8 +128,6 @@ class Repetitions:
 def _mean(shape: float, log_inverse_gamma: float) -> float:
     """E[K]: eta (1 - gamma) / (gamma (1 - gamma^eta)), or its limit for eta = 0."""
     t = log_inverse_gamma
-    if t == 0:
-        return 1.0
     return math.expm1(t) * (shape / -math.expm1(-shape * t) if shape else 1 / t)
 
 
