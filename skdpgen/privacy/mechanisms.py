@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skdpgen.exceptions import PrivacyParameterError
-from skdpgen.privacy.accounting import check_epsilon_delta, gaussian_epsilon, noise_multiplier
+from skdpgen.privacy.accounting import check_epsilon_delta, gaussian_epsilon
 from skdpgen.privacy.batches import (
     CodeBatch,
     RowBatch,
@@ -131,7 +131,7 @@ class MeanEmbeddingMechanism:
             if not total <= epsilon:
                 raise PrivacyParameterError("the selection spends more than epsilon and delta.")
             # Rounded up, so that the release's own mu is never above what was charged for a run.
-            multiplier = max((1 + 1e-12) / run_mu, noise_multiplier(epsilon, delta))
+            multiplier = (1 + 1e-12) / run_mu
         object.__setattr__(self, "_noise_multiplier", multiplier)
         check_stddev(self.noise_stddev)
 
