@@ -3,8 +3,8 @@
 Papernot and Steinke, "Hyperparameter tuning with Renyi differential privacy", arXiv 2110.03620,
 Theorem 2. The number of runs K is random and secret; every run has its own noise, and is private
 *together with its score*. Then the best run costs a little more than one run, however many settings
-there are to choose from: nobody learns what else was tried. ``README.md`` in this folder, section
-8, has the argument.
+there are to choose from: nobody learns what else was tried. The argument is in ``README.md``, under
+"Private selection".
 """
 
 from __future__ import annotations

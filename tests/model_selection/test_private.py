@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from sklearn.base import clone
 
 from skdpgen import (
@@ -231,6 +232,16 @@ def test_the_number_of_tries_leaves_no_trace(table, monkeypatch):
     assert abs(once[4] - often[4]) < 64
 
 
+def test_global_random_numbers_do_not_count_tries(table):
+    np.random.seed(0)  # noqa: NPY002
+    torch.manual_seed(0)
+    before = np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()  # noqa: NPY002
+    grid = {"features": [GaussianFeatures(8)], "generator": ["mlp"]}
+    search(synth(generator="auto"), grid).fit(table)
+    after = np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()  # noqa: NPY002
+    assert before == after
+
+
 def test_trainings_that_fail_lose_and_say_nothing(table, monkeypatch):
     tries(monkeypatch, 25)
     trained = Trial.trained
@@ -276,8 +287,8 @@ def test_a_failing_release_does_not_say_which(table, monkeypatch):
 
 
 def test_divergence_of_the_published_candidate_is_warned_of(table):
-    grid = {"features__n_frequencies": [20, 24, 28, 32]}
-    estimator = synth(features=InteractionFeatures(orders=(2,)), learning_rate=1e30)
+    grid = {"features": [GaussianFeatures(n) for n in (20, 24, 28, 32)]}
+    estimator = synth(generator="mlp", learning_rate=1e30)
     with pytest.warns(SkdpgenWarning, match="diverged"):
         search(estimator, grid).fit(table)
 
