@@ -222,6 +222,11 @@ def test_draws_follow_no_seed():
     assert [law.draw() for _ in range(40)] != first
 
 
+def test_how_often_there_is_a_single_try():
+    single = [probabilities(Repetitions.with_mean(5, eta), 1)[0] for eta in (-0.5, 0.0, 1.0)]
+    assert single == pytest.approx([0.56, 0.35, 0.20], abs=0.005)
+
+
 def test_tiny_shapes_meet_the_limit():
     assert Repetitions(1e-12, 0.1).mean == pytest.approx(Repetitions(0.0, 0.1).mean, rel=1e-9)
 
