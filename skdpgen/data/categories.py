@@ -166,6 +166,7 @@ class CategoryEncoder(ColumnEncoder):
 
 
 def is_null(cell: Any) -> bool:
+    """Whether a cell that holds no number is a null of some library, or NaN."""
     # Other nulls are single objects, but NaN and numpy's NaT come in many copies.
     if cell is None or cell is pd.NA or cell is pd.NaT:
         return True

@@ -19,7 +19,7 @@ __all__ = ["KeyReader"]
 
 # A key that is no text, no number and not None: the mechanism counts no such thing.
 _NO_KEY: Any = ()
-_SPARE = ("other", "", "another")
+_SPARE = "other", ""
 
 
 @dataclass(frozen=True)
@@ -156,8 +156,5 @@ class KeyReader:
     def _spare_text(self, taken: Sequence[Value]) -> str:
         """A public text that means nothing else."""
         used = {str(text) for text in (*self._tokens, *taken)}
-        return next(
-            text
-            for text in itertools.chain(_SPARE, map(str, itertools.count()))
-            if text not in used
-        )
+        texts = itertools.chain(_SPARE, map("{} others".format, itertools.count(2)))
+        return next(text for text in texts if text not in used)

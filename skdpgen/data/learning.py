@@ -203,5 +203,6 @@ def _bounded(grid: NumberGrid | TimeGrid, bins: list[int]) -> Column:
     missing = grid.column.missing
     if grid.count_missing and bins and bins[-1] == grid.n_bins - 1:
         bins, missing = bins[:-1], True
-    column: Column = replace(grid.column, bounds=grid.bounds(bins), missing=missing)
-    return column
+    # Numbers get numbers and times get times: each grid has the column that it bounds.
+    bounds: Any = grid.bounds(bins)
+    return replace(grid.column, bounds=bounds, missing=missing)

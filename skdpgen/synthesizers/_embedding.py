@@ -140,11 +140,12 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
             schema = as_schema(self.schema, X)
             planned = self._planned(X, y, schema, public_n, units, seeds, plan_of)
         else:
-            # A dry run with what may be learned in the least: all that can be wrong shows now.
+            # A dry run with what is learned from any small table: what can be wrong shows now.
             learning = self._domain_mechanism(columns, units)
-            schema = public_default(columns)
             entries = learning.entries(current_source())
-            self._planned(X, y, schema, public_n, units, seeds, plan_of, entries)
+            schema = public_default(columns)
+            plan = self._planned(X, y, schema, public_n, units, seeds, plan_of, entries)
+            plan[0].public_schema()
         ledger = self._ledger_in_use()
         # With units the number of rows is private: another unit may bring more or fewer.
         if public_n is not None:
@@ -226,7 +227,7 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
 
     def _open_columns(self, X: Any, y: Any) -> OpenColumns | None:
         """Columns whose domain has to be learned; None where there is nothing to learn."""
-        if self.domain_budget is None or n_rows(X) == 0:
+        if self.domain_budget is None:
             return None
         columns = find_open_columns(X, y, given_schema(self.schema))
         return columns if columns.readers else None

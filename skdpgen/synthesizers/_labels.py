@@ -31,7 +31,7 @@ def choose_labels(
     n_samples : int
         Number of rows.
     proportions : ndarray of shape (n_classes,)
-        The noisy class proportions.
+        The noisy class proportions; 0 for a class that is drawn only if it is asked for by name.
     encode : callable
         Maps labels to class indices and raises for an unknown label.
     rng : numpy Generator
@@ -54,7 +54,8 @@ def choose_labels(
             raise InputError(
                 f"y must be 'balanced', shares per label or one label a row, got {y!r}."
             )
-        return stratified_labels(np.full(len(proportions), 1 / len(proportions)), n_samples, rng)
+        present = proportions > 0
+        return stratified_labels(present / present.sum(), n_samples, rng)
     if isinstance(y, Mapping):
         return stratified_labels(_shares(y, len(proportions), encode), n_samples, rng)
     if not isinstance(y, Iterable):

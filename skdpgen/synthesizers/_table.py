@@ -35,10 +35,14 @@ from skdpgen.data.scaled import WholeEncoder
 from skdpgen.data.schema import Schema
 from skdpgen.exceptions import InputError, SchemaError
 from skdpgen.layout import EncodedLayout
+from skdpgen.privacy.release import Release
+from skdpgen.privacy.slicing_release import SlicingRelease
 
 __all__ = ["TableCodec", "rows_of", "target_of"]
 
 _CHUNK_CELLS = 2**23
+# Standard deviations of the noise.
+_STANDS_OUT = 4
 
 
 @dataclass(frozen=True)
@@ -194,6 +198,31 @@ class TableCodec:
             return []
         values = list(self.labels.values)
         return [*values, None] if self.labels.nullable else values
+
+    def proportions(self, release: Release | SlicingRelease) -> npt.NDArray[np.float64]:
+        """Class proportions of a release, shape (n_classes,), summing to 1.
+
+        A learned target has a class for all labels that were too rare to be released, which often
+        nobody has: it counts only where it stands out of the noise.
+        """
+        shares = release.class_proportions()
+        unlisted = self._unlisted_class
+        if unlisted is None or isinstance(release, SlicingRelease) or len(shares) == 1:
+            return shares
+        counts = release.noisy_counts
+        if not len(counts) or counts[unlisted] < _STANDS_OUT * release.noise_stddev:
+            shares[unlisted] = 0.0
+        return np.asarray(shares / shares.sum())
+
+    @property
+    def _unlisted_class(self) -> int | None:
+        """Class index of labels that a learned target doesn't list; None without such a class."""
+        if self.labels is None or "learned" not in self.labels.column.metadata:
+            return None
+        column = self.labels.column
+        if column.other is not None:
+            return column.categories.index(column.other)
+        return self.n_classes - 1 if self.labels.nullable else None
 
     # -- rows in ----------------------------------------------------------------------------------
 

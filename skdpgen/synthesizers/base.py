@@ -171,7 +171,7 @@ class ReleaseSynthesizer(BaseEstimator):
         rng = self._sampling_rng
         if random_state is not None:
             rng = np.random.default_rng(seed_sequence(random_state))
-        proportions = self.release_.class_proportions()
+        proportions = self._codec.proportions(self.release_)
         labels = choose_labels(y, int(n_samples), proportions, self._codec.encode_labels, rng)
         rows = self.generator_.sample(labels, seed=int(rng.integers(2**63)))
         return self._codec.decode(rows, labels)
@@ -181,7 +181,9 @@ class ReleaseSynthesizer(BaseEstimator):
         check_is_fitted(self, "release_")
         statement = self.release_.statement()
         ledger = getattr(self, "ledger_", None)
-        if ledger is not None and len(ledger.entries) > 1:
+        # The release speaks for the earlier ones that it needs.
+        n_own = 1 + len(getattr(self.release_, "earlier", ()))
+        if ledger is not None and len(ledger.entries) > n_own:
             total = ledger.spent(self.release_.delta)
             statement += (
                 f" It is one of {len(ledger.entries)} releases in its ledger, which together "

@@ -107,6 +107,8 @@ class SlicedFDivSynthesizer(EmbeddingSynthesizer):
         All that is left of the rows. Can be saved, published, and trained on elsewhere.
     ledger_ : PrivacyLedger
         What was spent, over all fits.
+    schema_ : Schema
+        Every column as it was encoded, what was learned included: as public as the release.
     generator_ : ProductMixture or Generator
         The trained generator, on the CPU.
     loss_curve_ : ndarray of shape (n_steps,)
