@@ -81,6 +81,8 @@ class Trial:
         The features of its releases, drawn once: runs differ in their noise only.
     mechanism : MeanEmbeddingMechanism
         Makes its releases.
+    public : mapping
+        What they say about themselves beside arrays.
     """
 
     settings: Mapping[str, Any]
@@ -88,6 +90,7 @@ class Trial:
     codec: TableCodec
     features: FeatureMap
     mechanism: MeanEmbeddingMechanism
+    public: Mapping[str, Any]
 
     @classmethod
     def prepare(
@@ -130,23 +133,23 @@ class Trial:
                 synthesizer._plan,
                 earlier,
             )
+            public = {"feature_map": features.to_public()[0], "schema": codec.public_schema()}
         except SchemaError as error:
             raise SchemaError(
                 f"{error} PrivateSearchCV needs a complete schema and learns none: declare it, or "
                 f"take the schema_ of a synthesizer that learned it with a budget of its own."
             ) from None
-        return cls(settings, synthesizer, codec, features, mechanism)
+        return cls(settings, synthesizer, codec, features, mechanism, public)
 
     def release(self, table: PrivateTable, spend: ReservedSpend, ledger: PrivacyLedger) -> Release:
         """Read the rows and make a release; ``spend`` covers it, ``ledger`` was charged for it."""
-        facts, arrays = self.features.to_public()
         return self.mechanism.release(
             self.synthesizer._batches(
                 self.codec, self.features, table.X, table.y, table.units, ledger
             ),
             spend,
-            public={"feature_map": facts, "schema": self.codec.public_schema()},
-            public_arrays=arrays,
+            public=self.public,
+            public_arrays=self.features.to_public()[1],
         )
 
     def trained(self, release: Release) -> Generator | ProductMixture:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from skdpgen.exceptions import BudgetExceededError, PrivacyParameterError
 from skdpgen.privacy.accounting import (
@@ -54,7 +55,7 @@ class _Total:
 
     def renyi(self, order: float) -> float:
         """Divergence of all spends together: the sum, also if they were chosen adaptively."""
-        curves = [slicing_renyi(order, s.noise_stddev, **s.slicing) for s in self.slicing]
+        curves = [_slicing_renyi(order, spend) for spend in self.slicing]
         curves += [selection_renyi(order, mu, repetitions) for mu, repetitions in self.selections]
         return math.fsum([order * self.mu * self.mu / 2, *curves])
 
@@ -192,8 +193,7 @@ def fits(charges: Sequence[Charge], relation: Adjacency, epsilon: float, delta: 
     if room < _SMALLEST_DELTA:
         return False
     spare = 0.1 * room / len(_SPARE_ORDERS)
-    own = max(_ORDERS, key=lambda order: (epsilon - _conversion(order, 0.9 * room)) / order)
-    shares = [(own, 0.9 * room), *((order, spare) for order in _SPARE_ORDERS)]
+    shares = [(_own_order(epsilon, room), 0.9 * room), *((order, spare) for order in _SPARE_ORDERS)]
     return any(total.renyi(order) + _conversion(order, share) <= epsilon for order, share in shares)
 
 
@@ -212,6 +212,18 @@ def _reserved(first: _Total, epsilon: float, delta: float) -> float:
     gaussian = replace(first, extra_delta=0.0).planned_delta(epsilon)
     left = _room(delta, gaussian) * (1 - _SLACK) if gaussian < delta else 0.0
     return max(first.extra_delta, min(left, _EXTRA_SHARE * delta))
+
+
+@lru_cache(maxsize=2**15)
+def _slicing_renyi(order: float, spend: LedgerEntry) -> float:
+    return slicing_renyi(order, spend.noise_stddev, **spend.slicing)
+
+
+@lru_cache(maxsize=64)
+def _own_order(epsilon: float, room: float) -> float:
+    """The order that certifies best what would use up the cap as one Gaussian."""
+    best: float = max(_ORDERS, key=lambda o: (epsilon - _conversion(o, 0.9 * room)) / o)
+    return best
 
 
 def _room(delta: float, extra_delta: float) -> float:

@@ -20,8 +20,8 @@ from skdpgen.exceptions import (
 from skdpgen.privacy.accounting import check_epsilon_delta
 from skdpgen.privacy.batches import CodeBatch, RowBatch
 from skdpgen.privacy.domains import DomainBatch, DomainMechanism
-from skdpgen.privacy.entries import LedgerEntry
-from skdpgen.privacy.ledger import Adjacency, PrivacyLedger, check_adjacency
+from skdpgen.privacy.entries import Adjacency, LedgerEntry, check_adjacency
+from skdpgen.privacy.ledger import PrivacyLedger
 from skdpgen.privacy.mechanisms import MeanEmbeddingMechanism
 from skdpgen.privacy.noise import current_source
 from skdpgen.privacy.release import Release
@@ -144,8 +144,8 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
             learning = self._domain_mechanism(columns, units)
             entries = learning.entries(current_source())
             schema = public_default(columns)
-            plan = self._planned(X, y, schema, public_n, units, seeds, plan_of, entries)
-            plan[0].public_schema()
+            dry_run = self._planned(X, y, schema, public_n, units, seeds, plan_of, entries)
+            dry_run[0].public_schema()
         ledger = self._ledger_in_use()
         # With units the number of rows is private: another unit may bring more or fewer.
         if public_n is not None:

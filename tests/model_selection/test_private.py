@@ -97,7 +97,8 @@ def test_what_is_published_states_the_total(table, tmp_path):
     for release in (fitted.release_, fitted.best_estimator_.release_):
         assert (release.epsilon, release.delta) == (1.0, 1e-5)
         assert 0.999 < release.verify() <= 1.0
-    fitted.release_.save(tmp_path / "best.release")
+    release = fitted.release_
+    release.save(tmp_path / "best.release")
     loaded = Release.load(tmp_path / "best.release")
     assert loaded.epsilon == 1.0
     assert loaded.verify() > 0.999
@@ -105,7 +106,10 @@ def test_what_is_published_states_the_total(table, tmp_path):
     statement = fitted.privacy_statement()
     assert statement.startswith("(1, 1e-05)-differentially private for replacing one row")
     assert "choice among 4 candidates" in statement
-    assert "spend epsilon = 1 at" in statement
+    assert "in its ledger" not in statement
+    assert fitted.best_estimator_.privacy_statement() == fitted.release_.statement()
+    PrivateSearchCV.fit(fitted, table)
+    assert "one of 4 releases in its ledger" in fitted.privacy_statement()
     assert type(synth()).from_release(loaded, n_steps=2).privacy_statement() == loaded.statement()
 
 
@@ -152,9 +156,10 @@ def test_searches_of_one_estimator_share_its_ledger(table):
     assert first.ledger_ is second.ledger_
     assert len(first.ledger_.entries) == 4
     assert "one of 4 releases" in second.privacy_statement()
-    # Fitting what it found again is charged there as well.
+    # Fitting what it found again is charged there as well, and its first ledger says so.
     second.best_estimator_.fit(table)
     assert len(first.ledger_.entries) == 5
+    assert "one of 5 releases" in first.privacy_statement()
 
 
 def test_few_candidates_are_warned_of(table):

@@ -405,3 +405,9 @@ def test_entries_without_meaning_are_refused(changes):
 def test_an_entry_from_before_there_were_selections_reads():
     old = {k: v for k, v in asdict(gaussian(0.1)).items() if not k.startswith("repetition")}
     assert LedgerEntry(**old) == gaussian(0.1)
+
+
+def test_the_report_of_a_ledger_knows_selections():
+    ledger = PrivacyLedger()
+    ledger.charge_all([selection(0.1), gaussian(0.1)])
+    assert [record["mu"] for record in ledger.to_records()] == [None, pytest.approx(0.1)]
