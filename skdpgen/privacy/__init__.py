@@ -10,6 +10,8 @@ from skdpgen._lazy import attach
 
 if TYPE_CHECKING:
     from .accounting import compose_gaussian as compose_gaussian
+    from .accounting import composed_delta as composed_delta
+    from .accounting import composed_epsilon as composed_epsilon
     from .accounting import gaussian_delta as gaussian_delta
     from .accounting import gaussian_epsilon as gaussian_epsilon
     from .accounting import noise_multiplier as noise_multiplier
@@ -41,6 +43,8 @@ __getattr__, __dir__, __all__ = attach(
         "SlicingMechanism": "slicing",
         "SlicingRelease": "slicing_release",
         "compose_gaussian": "accounting",
+        "composed_delta": "accounting",
+        "composed_epsilon": "accounting",
         "gaussian_delta": "accounting",
         "gaussian_epsilon": "accounting",
         "insecure_noise": "noise",

@@ -20,7 +20,10 @@ from skdpgen.privacy._autodp import exact_gaussian_noise_multiplier
 
 __all__ = [
     "check_epsilon_delta",
+    "compose_extra_delta",
     "compose_gaussian",
+    "composed_delta",
+    "composed_epsilon",
     "gaussian_delta",
     "gaussian_epsilon",
     "noise_multiplier",
@@ -156,17 +159,67 @@ def gaussian_epsilon(delta: float, mu: float) -> float:
     >>> gaussian_epsilon(1e-5, 0.0)
     0.0
     """
+    return composed_epsilon(delta, mu, 0.0)
+
+
+def composed_delta(epsilon: float, mu: float, extra_delta: float) -> float:
+    r"""Smallest delta for Gaussian releases that fail to be Gaussian with some probability.
+
+    .. math:: \delta(\epsilon) = \delta_2 + (1 - \delta_2) \, \delta_G(\epsilon; \mu)
+
+    Parameters
+    ----------
+    epsilon, mu : float
+        As in :func:`gaussian_delta`.
+    extra_delta : float
+        In [0, 1): for neighboring tables D and D', M(D) and M(D') are mixtures: with probability
+        1 - extra_delta outcomes of a Gaussian pair, with probability extra_delta of anything. For a
+        threshold of learned categories, the probability that one that a single row brought passes.
+
+    Returns
+    -------
+    float
+        In [0, 1]. With ``extra_delta=0`` it is :func:`gaussian_delta`, exactly.
+
+    Notes
+    -----
+    The hockey-stick divergence is jointly convex, so that of two mixtures is at most the mixture of
+    divergences, and the second is at most 1. A mechanism that reveals the table with probability
+    extra_delta attains it. Several releases, also adaptive ones, add up as in
+    :func:`compose_gaussian` and :func:`compose_extra_delta` if both totals are bounded in advance
+    (the proof is in ``privacy/README.md``).
+
+    Examples
+    --------
+    >>> round(composed_delta(1.0, 1 / 3.7306317, 1e-6), 9)
+    1.1e-05
+    """
+    return extra_delta + (1 - extra_delta) * gaussian_delta(epsilon, mu)
+
+
+def composed_epsilon(delta: float, mu: float, extra_delta: float) -> float:
+    """Inverse of :func:`composed_delta` in epsilon: see :func:`gaussian_epsilon`.
+
+    ``inf`` where ``extra_delta`` alone uses up ``delta``.
+
+    Examples
+    --------
+    >>> round(composed_epsilon(1.1e-5, 1 / 3.7306317, 1e-6), 4)
+    1.0
+    >>> composed_epsilon(1e-6, 0.1, 2e-6)
+    inf
+    """
     delta = _checked_delta(delta)
-    if mu == math.inf:
-        return math.inf
-    if gaussian_delta(0.0, mu) <= delta:
+    if composed_delta(0.0, mu, extra_delta) <= delta:
         return 0.0
+    if mu == math.inf or extra_delta >= delta:
+        return math.inf
     low, high = 0.0, 1.0
-    while gaussian_delta(high, mu) > delta:
+    while composed_delta(high, mu, extra_delta) > delta:
         low, high = high, 2 * high
     while high - low > 1e-12 * high:
         middle = (low + high) / 2
-        if gaussian_delta(middle, mu) > delta:
+        if composed_delta(middle, mu, extra_delta) > delta:
             low = middle
         else:
             high = middle
@@ -229,3 +282,14 @@ def compose_gaussian(mus: Iterable[float]) -> float:
     5.0
     """
     return math.sqrt(math.fsum(mu * mu for mu in mus))
+
+
+def compose_extra_delta(extra_deltas: Iterable[float]) -> float:
+    """Probability that at least one of several releases isn't Gaussian: one minus the product.
+
+    Examples
+    --------
+    >>> compose_extra_delta([0.5, 0.5, 0.0])
+    0.75
+    """
+    return 0.0 - math.expm1(math.fsum(math.log1p(-extra_delta) for extra_delta in extra_deltas))

@@ -9,6 +9,7 @@ from typing import Literal, TypedDict
 from skdpgen.exceptions import PrivacyParameterError
 
 __all__ = [
+    "MAXIMUM_TEXT_LENGTH",
     "MAXIMUM_ROWS_PER_UNIT",
     "Adjacency",
     "LedgerEntry",
@@ -20,6 +21,8 @@ __all__ = [
 
 #: Largest number of rows that one unit of privacy may contribute.
 MAXIMUM_ROWS_PER_UNIT = 2**20
+#: Largest number of characters of a name or a reason.
+MAXIMUM_TEXT_LENGTH = 200
 
 Adjacency = Literal["replace-one", "add-remove"]
 Unit = Literal["row", "unit"]
@@ -83,6 +86,13 @@ class LedgerEntry:
     value_step : float
         Of a slicing release: what rounding adds, in lattice steps (see
         :mod:`~skdpgen.privacy.slicing_accounting`).
+    extra_delta : float
+        In [0, 1): the probability with which the release isn't the one that the other fields
+        describe (see :func:`~skdpgen.privacy.accounting.composed_delta`); not 0 where learned
+        categories have to pass a threshold.
+    reason : str
+        Why rows were read without protection; only in an entry that is not private and without
+        noise (:meth:`PrivacyLedger.record_unprotected`).
 
     Raises
     ------
@@ -103,6 +113,8 @@ class LedgerEntry:
     n_directions: int = 0
     dimension: int = 0
     value_step: float = 0.0
+    extra_delta: float = 0.0
+    reason: str = ""
 
     def __post_init__(self) -> None:
         check_adjacency(self.adjacency)
@@ -110,14 +122,19 @@ class LedgerEntry:
             self.unit in ("row", "unit")
             and _is_integer(self.sensitivity_squared, 1, 2**120)
             and _is_integer(self.rows_per_unit, 1, MAXIMUM_ROWS_PER_UNIT)
-            and 0 <= self.noise_stddev <= 1e100
-            and self.epsilon >= 0
-            and 0 <= self.delta <= 1
+            and _is_text(self.mechanism)
+            and _is_number(self.noise_stddev, 0, 1e100)
+            and _is_number(self.epsilon, 0, math.inf)
+            and _is_number(self.delta, 0, 1)
             and isinstance(self.private, bool)
             and _is_integer(self.n_directions, 0, 2**20)
             and _is_integer(self.dimension, 0, 2**20)
             and (self.n_directions == 0) == (self.dimension == 0)
-            and 0 <= self.value_step <= 1e100
+            and _is_number(self.value_step, 0, 1e100)
+            and _is_number(self.extra_delta, 0, 1)
+            and self.extra_delta < 1
+            and _is_text(self.reason)
+            and (not self.reason or self._is_plainly_unprotected)
         ):
             raise PrivacyParameterError("a ledger entry has a field that is out of range.")
         # A row against no row isn't a change by at most the diameter, nor are several rows.
@@ -127,6 +144,10 @@ class LedgerEntry:
             1,
         ):
             raise PrivacyParameterError("a slicing release protects one row, under replace-one.")
+
+    @property
+    def _is_plainly_unprotected(self) -> bool:
+        return not (self.private or self.noise_stddev or self.n_directions or self.extra_delta)
 
     @property
     def protected(self) -> bool:
@@ -165,3 +186,11 @@ class SlicingFacts(TypedDict):
 
 def _is_integer(value: object, low: int, high: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+
+
+def _is_number(value: object, low: float, high: float) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and low <= value <= high
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= MAXIMUM_TEXT_LENGTH and value.isprintable()

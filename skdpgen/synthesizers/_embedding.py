@@ -17,7 +17,8 @@ from skdpgen.exceptions import (
 )
 from skdpgen.privacy.accounting import check_epsilon_delta
 from skdpgen.privacy.batches import CodeBatch, RowBatch
-from skdpgen.privacy.ledger import Adjacency, PrivacyLedger, check_adjacency
+from skdpgen.privacy.entries import Adjacency, check_adjacency
+from skdpgen.privacy.ledger import PrivacyLedger
 from skdpgen.privacy.mechanisms import MeanEmbeddingMechanism
 from skdpgen.privacy.release import Release
 from skdpgen.privacy.units import bounded_rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -13,7 +14,12 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from skdpgen.exceptions import InputError, PrivacyWarning, SkdpgenWarning
+from skdpgen.exceptions import (
+    InputError,
+    PrivacyParameterError,
+    PrivacyWarning,
+    SkdpgenWarning,
+)
 from skdpgen.privacy.ledger import PrivacyLedger
 from skdpgen.privacy.release import Release
 from skdpgen.privacy.slicing_release import SlicingRelease
@@ -180,13 +186,21 @@ class ReleaseSynthesizer(BaseEstimator):
         """What the release promises, and what was spent in total, in plain words."""
         check_is_fitted(self, "release_")
         statement = self.release_.statement()
-        ledger = getattr(self, "ledger_", None)
-        if ledger is not None and len(ledger.entries) > 1:
+        ledger: PrivacyLedger | None = getattr(self, "ledger_", None)
+        if ledger is None:
+            return statement
+        try:
+            n_entries = len(ledger.entries)
+        except PrivacyParameterError:
+            return f"{statement} Its ledger can't be read here."
+        if n_entries > 1:
             total = ledger.spent(self.release_.delta)
             statement += (
-                f" It is one of {len(ledger.entries)} releases in its ledger, which together "
-                f"spend epsilon = {total:.4g} at delta = {self.release_.delta:g}."
+                f" It is one of {n_entries} releases in its ledger, which together spend epsilon = "
+                f"{total:.4g} at delta = {self.release_.delta:g}."
             )
+            if total == math.inf:
+                statement += f" {ledger.statement(self.release_.delta)}"
         return statement
 
     # -- scikit-learn -----------------------------------------------------------------------------
@@ -206,27 +220,36 @@ class ReleaseSynthesizer(BaseEstimator):
         clone._own_ledger = self._ensure_own_ledger()
         return clone
 
+    def __getstate__(self) -> dict[str, Any]:
+        # So does a copy that is fitted elsewhere, also if this was never fitted.
+        self._ensure_own_ledger()
+        state: dict[str, Any] = super().__getstate__()
+        return state
+
     # -- internals --------------------------------------------------------------------------------
 
     def _ledger_in_use(self) -> PrivacyLedger:
         ledger = checked_ledger(self.ledger)
-        return self._ensure_own_ledger() if ledger is None else ledger
+        if ledger is not None:
+            return ledger
+        own = self._ensure_own_ledger()
+        if own.detached:
+            # In a worker this raises: what is spent there would get lost with it.
+            own = self._own_ledger = own.continued()
+            if own.entries:
+                warnings.warn(
+                    "this synthesizer comes from another process: its ledger goes on here with "
+                    "the spends so far, but the original won't see new ones. Use ledger="
+                    "PrivacyLedger(path=...) where several processes fit on the same rows.",
+                    PrivacyWarning,
+                    stacklevel=3,
+                )
+        return own
 
     def _ensure_own_ledger(self) -> PrivacyLedger:
-        own: PrivacyLedger | None = getattr(self, "_own_ledger", None)
-        if own is None:
-            own = PrivacyLedger()
-        elif own.detached:
-            own = own.continued()
-            warnings.warn(
-                "this synthesizer comes from another process: its ledger goes on here with the "
-                "spends so far, but the original won't see new ones. Use ledger="
-                "PrivacyLedger(path=...) where several processes fit on the same rows.",
-                PrivacyWarning,
-                stacklevel=4,
-            )
-        self._own_ledger = own
-        return own
+        if not hasattr(self, "_own_ledger"):
+            self._own_ledger = PrivacyLedger()
+        return self._own_ledger
 
     def _adopt(self, release: Release | SlicingRelease, codec: TableCodec) -> None:
         """Keep the release and the codec: all that is left of the arguments of ``fit``.

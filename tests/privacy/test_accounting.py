@@ -13,7 +13,10 @@ from skdpgen.exceptions import PrivacyParameterError
 from skdpgen.privacy._autodp import exact_gaussian_noise_multiplier
 from skdpgen.privacy.accounting import (
     check_epsilon_delta,
+    compose_extra_delta,
     compose_gaussian,
+    composed_delta,
+    composed_epsilon,
     gaussian_delta,
     gaussian_epsilon,
     noise_multiplier,
@@ -203,3 +206,63 @@ def test_numbers_of_all_kinds_become_floats(epsilon):
     pair = check_epsilon_delta(epsilon, np.float64(1e-5))
     assert pair == (1.0, 1e-5)
     assert [type(x) for x in pair] == [float, float]
+
+
+# -- releases that may fail to be Gaussian -------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0, 7.0])
+@pytest.mark.parametrize("mu", [0.0, 1e-6, 0.3, 3.0, math.inf])
+def test_without_an_extra_delta_it_is_the_gaussian(epsilon, mu):
+    assert composed_delta(epsilon, mu, 0.0) == gaussian_delta(epsilon, mu)
+    for delta in (1e-9, 1e-5, 0.3):
+        assert composed_epsilon(delta, mu, 0.0) == gaussian_epsilon(delta, mu)
+
+
+def test_the_extra_delta_against_a_mechanism_that_attains_it():
+    """Gaussian on a grid beside a coin that shows the table: the divergence, summed up."""
+    mu, extra, epsilon = 0.7, 0.01, 0.5
+    x = np.linspace(-12, 12, 200_001)
+    p, q = np.exp(-((x - mu) ** 2) / 2), np.exp(-(x**2) / 2)
+    p, q = (1 - extra) * p / p.sum(), (1 - extra) * q / q.sum()
+    divergence = np.maximum(p - math.exp(epsilon) * q, 0).sum() + extra
+    assert composed_delta(epsilon, mu, extra) == pytest.approx(divergence, rel=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.2, 1.0, 5.0])
+@pytest.mark.parametrize("extra", [1e-12, 1e-6, 0.01, 0.5])
+def test_the_extra_delta_is_within_the_formula_for_thresholds(epsilon, extra):
+    # delta_G(epsilon + log(1 - extra)) + extra (arXiv 2202.01100), above and not by much.
+    mu = 0.25
+    theirs = gaussian_delta(max(epsilon + math.log1p(-extra), 0.0), mu) + extra
+    assert composed_delta(epsilon, mu, extra) <= theirs
+    if extra < 1e-3:
+        assert composed_delta(epsilon, mu, extra) == pytest.approx(theirs, rel=1e-3)
+
+
+@pytest.mark.parametrize("delta", [0.3, 1e-5, 1e-12])
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.999999, 1 - 1e-15])
+@pytest.mark.parametrize("mu", [1e-6, 0.3, 300.0])
+def test_composed_epsilon_inverts_from_the_safe_side(delta, share, mu):
+    extra = share * delta
+    epsilon = composed_epsilon(delta, mu, extra)
+    assert composed_delta(epsilon, mu, extra) <= delta
+    if epsilon > 0:
+        assert composed_delta(epsilon * (1 - 1e-9), mu, extra) > delta
+
+
+def test_composed_epsilon_at_the_ends():
+    assert composed_epsilon(1e-5, 0.0, 1e-5) == 0.0
+    assert composed_epsilon(1e-5, 1e-3, 1e-5) == math.inf
+    assert composed_epsilon(1e-5, 0.0, 1.1e-5) == math.inf
+    assert composed_epsilon(1e-5, math.inf, 1e-6) == math.inf
+    with pytest.raises(PrivacyParameterError, match="delta must be a number"):
+        composed_epsilon(0.0, 1.0, 0.0)
+
+
+def test_compose_extra_delta():
+    assert compose_extra_delta([]) == 0.0
+    assert math.copysign(1, compose_extra_delta([])) == 1
+    assert compose_extra_delta([0.1, 0.2]) == pytest.approx(0.28, rel=1e-15)
+    # Tiny ones don't get lost beside 1, and don't turn negative.
+    assert compose_extra_delta([1e-30] * 1000) == pytest.approx(1e-27, rel=1e-12)

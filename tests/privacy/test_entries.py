@@ -44,6 +44,9 @@ def test_an_entry_is_frozen():
         {"delta": 2.0},
         {"delta": math.nan},
         {"private": "yes"},
+        {"extra_delta": -1e-9},
+        {"extra_delta": 1.0},
+        {"extra_delta": math.nan},
     ],
 )
 def test_a_field_out_of_range_is_refused(change):

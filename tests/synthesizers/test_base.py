@@ -21,6 +21,8 @@ from skdpgen import (
 )
 from skdpgen.data import Numeric
 from skdpgen.exceptions import BudgetExceededError, InputError, PrivacyWarning
+from skdpgen.privacy import processes
+from skdpgen.privacy.processes import Process
 
 CHECKED = [
     DPMERFSynthesizer(
@@ -268,12 +270,16 @@ def test_pickled_synthesizers_sample_and_retrain_alike(fitted):
     assert twin.ledger_ is fitted.ledger_
 
 
-def test_a_copy_from_another_process_goes_on_with_the_history_and_says_so(make, schema, table):
-    synthesizer = make(schema).fit(table)
-    content = pickle.dumps(synthesizer)
-    del synthesizer
+def test_a_copy_from_another_process_goes_on_with_the_history_and_says_so(
+    make, schema, table, monkeypatch
+):
+    content = pickle.dumps(make(schema).fit(table))
     gc.collect()
-    # The ledger isn't alive in this process any more: as if it were another one.
+    # As if it were loaded days later: nothing of this process is left but the pickle.
+    monkeypatch.setattr("skdpgen.privacy.ledger._kept", {})
+    monkeypatch.setattr("skdpgen.privacy.ledger._live", {})
+    later = Process("later", os.getpid(), "")
+    monkeypatch.setitem(processes._state, "current", later)
     loaded = pickle.loads(content)
     assert len(loaded.ledger_.entries) == 1
     with warnings.catch_warnings():
