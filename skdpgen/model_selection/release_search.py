@@ -109,7 +109,7 @@ class _ReleaseSearch(BaseEstimator):
         check_names(estimator, self._space)
         seed = self._seed()
         n_steps = estimator._make_release(
-            X, y, unit_id, lambda *table: self._rehearse(estimator, *table, seed)
+            X, y, unit_id, lambda codec, maps: self._rehearse(estimator, codec, maps, seed)
         )
         return self._run(estimator, seed, n_steps)
 
@@ -218,7 +218,7 @@ class _ReleaseSearch(BaseEstimator):
 
         Returns the number of steps of the estimator as it is.
         """
-        n_folds = self.cv if isinstance(self.cv, Integral) else 2
+        n_folds = int(self.cv) if isinstance(self.cv, Integral) else 2
         if features.n_parts < n_folds:
             raise InputError(
                 f"a search holds out frequencies or slices in turn: it needs {n_folds} of them or "
@@ -320,9 +320,9 @@ class ReleaseSearchCV(_ReleaseSearch):
     Notes
     -----
     The score is an unbiased estimate of minus the mean over frequencies of
-    ``sum_c |p_c m_c - t_c|^2``: ``t_c`` is the mean of ``exp(i theta(x))`` over the rows of class c,
-    times their share, before noise; ``p_c m_c`` is that of the rows that the candidate samples. For
-    slices it is the sum over classes and cells of the squared difference of their shares.
+    ``sum_c |p_c m_c - t_c|^2``: ``t_c`` is the mean of ``exp(i theta(x))`` over the rows of class
+    c, times their share, before noise; ``p_c m_c`` is that of the rows that the candidate samples.
+    For slices it is the sum over classes and cells of the squared difference of their shares.
     Being unbiased, it can be positive. For networks the mean of their rows is estimated from 2^15
     of them, without bias.
 
