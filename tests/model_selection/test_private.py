@@ -439,3 +439,12 @@ def test_without_a_fit_there_is_nothing(table):
         search().sample(3)
     with pytest.raises(ValueError, match="not fitted"):
         search().privacy_statement()
+
+
+def test_arrays_without_a_target(table):
+    schema = {
+        "columns": {i: c for i, (n, c) in enumerate(SCHEMA["columns"].items()) if n != "label"}
+    }
+    fitted = search(synth(schema=schema)).fit(table[["a", "b", "c"]].to_numpy())
+    assert fitted.sample(4).shape == (4, 3)
+    assert not hasattr(fitted, "classes_")
