@@ -80,8 +80,8 @@ def main() -> None:
         "python benchmarks/private_search.py",
         pd.DataFrame(lines),
         f"Mean (smallest-largest) of {options.fits} fits. Noise beside that of a single release; "
-        f"all six released would have {math.sqrt(len(CANDIDATES)):.2f} times. ROC AUC on test rows of "
-        "classifiers trained on synthetic ones; total variation distance to the training rows, "
+        f"all six released would have {math.sqrt(len(CANDIDATES)):.2f} times. ROC AUC on test rows "
+        "of classifiers trained on synthetic ones; total variation distance to the training rows, "
         "numbers in 16 uniform bins. Which way is best among single releases is known only to who "
         "looks at rows.",
     )

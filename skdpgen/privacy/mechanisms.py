@@ -76,6 +76,9 @@ class MeanEmbeddingMechanism:
         Public tables that make the signed block of a row from its codes: batches are then
         :class:`CodeBatch`, and the codes are also the categories of the one-hot groups, if the
         spec has any. None takes :class:`RowBatch`, whose rows bring their signed block.
+    earlier : tuple of LedgerEntry, default=()
+        Spends that the guarantee covers too, and that leave the rest of it for this release. With
+        a private selection among them, this is one of its runs and has the noise of a run.
 
     Raises
     ------
