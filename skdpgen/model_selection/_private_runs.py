@@ -118,8 +118,9 @@ class Trial:
         ValueError
             If the candidate can't be released or trained, with the reason.
         """
-        synthesizer = clone(estimator).set_params(
-            **{name: clone(value, safe=False) for name, value in settings.items()}
+        synthesizer = clone(estimator)
+        synthesizer._set_copies(
+            {name: clone(value, safe=False) for name, value in settings.items()}
         )
         try:
             schema = as_schema(synthesizer.schema, table.X)

@@ -16,7 +16,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from skdpgen.data.frames import as_series, as_table, n_rows
-from skdpgen.exceptions import InputError, PrivacyParameterError, PrivacyWarning, SkdpgenError
+from skdpgen.exceptions import InputError, PrivacyWarning, SkdpgenError
 from skdpgen.features.settings import InteractionFeatures
 from skdpgen.model_selection._private_runs import PrivateTable, Trial, check_names, distance
 from skdpgen.privacy.accounting import noise_multiplier
@@ -304,8 +304,10 @@ class PrivateSearchCV(BaseEstimator):
         for settings in candidates:
             try:
                 trials.append(Trial.prepare(estimator, settings, table, entries))
-            except (InputError, PrivacyParameterError) as error:
-                raise type(error)(
+            except ValueError as error:
+                # Else sklearn's, for a nested parameter that doesn't exist.
+                kind = type(error) if isinstance(error, SkdpgenError) else InputError
+                raise kind(
                     f"the candidate {settings} isn't possible: {error} Nothing was charged."
                 ) from None
         return trials

@@ -408,6 +408,8 @@ def test_what_all_candidates_share_is_not_searched(table, name):
         ({"grid": {"features": [3]}}, PrivacyParameterError, "isn't possible: features must"),
         ({"grid": {"n_steps": [-1]}}, InputError, "isn't possible"),
         ({"grid": {"generator": ["mlp"]}}, InputError, "isn't possible"),
+        ({"grid": {"features__orders": [(2,)]}}, InputError, "no parameters of its own"),
+        ({"grid": {"generator__colour": [2]}}, InputError, "isn't possible: Invalid parameter"),
         ({"epsilon": 0}, PrivacyParameterError, "epsilon"),
         ({"expected_tries": 1}, PrivacyParameterError, "expected number of tries"),
         ({"expected_tries": "5"}, InputError, "expected_tries must be a number"),
