@@ -79,7 +79,7 @@ def main() -> None:
         "Private search on Adult, epsilon = 1, delta = 1e-5",
         f"python benchmarks/private_search.py --fits {options.fits}",
         pd.DataFrame(lines),
-        f"Mean (smallest-largest), fits a way: {options.fits}. Noise beside that of a single release; "
+        f"Mean (smallest-largest), fits a way: {options.fits}. Noise beside that of a single one; "
         f"all six released would have {math.sqrt(len(CANDIDATES)):.2f} times. ROC AUC on test rows "
         "of classifiers trained on synthetic ones; total variation distance to the training rows, "
         "numbers in 16 uniform bins. Which way is best among single releases is known only to who "
