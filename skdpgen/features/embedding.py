@@ -45,10 +45,17 @@ class MixedEmbedding(nn.Module):
         Frequencies in ``2**-frequency_bits`` cycles per unit.
     frequency_bits : int
         Resolution of the frequencies.
+    fourier_scale : float
+        Amplitude of each: one over the root of the number of frequencies of the release.
     """
 
     def __init__(
-        self, layout: EncodedLayout, frequencies: npt.NDArray[np.int64], frequency_bits: int
+        self,
+        layout: EncodedLayout,
+        frequencies: npt.NDArray[np.int64],
+        frequency_bits: int,
+        *,
+        fourier_scale: float,
     ) -> None:
         super().__init__()
         angular = 2 * math.pi * np.array(frequencies, dtype=np.float64).T / 2**frequency_bits
@@ -59,7 +66,7 @@ class MixedEmbedding(nn.Module):
         }
         for name, value in buffers.items():
             self.register_buffer(name, value, persistent=False)
-        self.fourier_scale = 1 / math.sqrt(max(1, len(frequencies)))
+        self.fourier_scale = fourier_scale
         self.category_scale = 1 / math.sqrt(max(1, len(layout.categorical)))
 
     def forward(self, rows: Tensor) -> Tensor:

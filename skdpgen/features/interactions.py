@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -152,6 +152,32 @@ class InteractionFeatureMap:
     def n_frequencies(self) -> int:
         """Number of frequencies F."""
         return self.fourier.n_frequencies
+
+    @property
+    def n_parts(self) -> int:
+        """Parts of a release that can be left out of training: families of waves."""
+        return self.fourier.n_families
+
+    def coordinates(self, parts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Coordinates of the release that belong to some families: cosines, then sines."""
+        families = np.arange(self.n_parts)
+        sizes = [tables[0].shape[1] for tables in self.phases]
+        by_subset = np.split(families, np.cumsum(sizes)[:-1])
+        family_of = np.concatenate([np.tile(own, self.n_harmonics) for own in by_subset])
+        waves = np.flatnonzero(np.isin(family_of, parts))
+        return np.concatenate([waves, self.n_frequencies + waves])
+
+    def part(self, parts: npt.NDArray[np.int64]) -> InteractionFeatureMap:
+        """The map that has some families only; its waves have the :meth:`coordinates` of these."""
+        subsets, phases, first = [], [], 0
+        for subset, tables in zip(self.subsets, self.phases, strict=True):
+            size = tables[0].shape[1]
+            kept = np.isin(np.arange(first, first + size), parts)
+            first += size
+            if kept.any():
+                subsets.append(subset)
+                phases.append(tuple(np.ascontiguousarray(table[:, kept]) for table in tables))
+        return replace(self, subsets=tuple(subsets), phases=tuple(phases))
 
     def waves(self) -> tuple[tuple[npt.NDArray[np.uint16], ...], ...]:
         """Phases of all waves, in the order of the released features.

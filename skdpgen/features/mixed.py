@@ -128,6 +128,15 @@ class MixedFeatureMap:
         """Number of real coordinates: random features, then one per one-hot column."""
         return 2 * len(self.frequencies) + len(self.layout.categorical)
 
+    @property
+    def n_parts(self) -> int:
+        """Parts of a release that can be left out of training: frequencies."""
+        return len(self.frequencies)
+
+    def coordinates(self, parts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Coordinates of the release that belong to some frequencies: cosines, then sines."""
+        return np.concatenate([parts, self.n_parts + parts])
+
     def spec(self, n_classes: int, count_weight: float) -> EmbeddingSpec:
         """What one row contributes, for the mechanism."""
         return EmbeddingSpec(
@@ -175,11 +184,23 @@ class MixedFeatureMap:
             signed, codes = self.integers(encoded[part])
             yield RowBatch(signed, codes, labels[part], None if keep is None else keep[part])
 
-    def embedding(self) -> MixedEmbedding:
-        """The same map as a torch module, for generated rows."""
+    def embedding(self, parts: npt.NDArray[np.int64] | None = None) -> MixedEmbedding:
+        """The same map as a torch module, for generated rows.
+
+        Parameters
+        ----------
+        parts : ndarray of int, default=None
+            Frequencies to keep, at the amplitude that they have among all; None keeps all.
+        """
         from skdpgen.features.embedding import MixedEmbedding
 
-        return MixedEmbedding(self.layout, self.frequencies, self.frequency_bits)
+        kept = self.frequencies if parts is None else self.frequencies[parts]
+        return MixedEmbedding(
+            self.layout,
+            kept,
+            self.frequency_bits,
+            fourier_scale=1 / math.sqrt(max(1, self.n_parts)),
+        )
 
     # -- travelling with a release ----------------------------------------------------------------
 

@@ -14,7 +14,7 @@ histogram of B cells is a family of B / 2 harmonics with equal weights.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -165,6 +165,20 @@ class SliceFeatureMap:
     def width(self) -> int:
         """Number of cells of all slices."""
         return self.n_slices * self.n_cells
+
+    @property
+    def n_parts(self) -> int:
+        """Parts of a release that can be left out of training: slices."""
+        return self.n_slices
+
+    def part(self, parts: npt.NDArray[np.int64]) -> SliceFeatureMap:
+        """The map that has some of the slices only, in ascending order."""
+        kept = np.sort(parts).tolist()
+        return replace(
+            self,
+            subsets=tuple(self.subsets[s] for s in kept),
+            tables=tuple(self.tables[s] for s in kept),
+        )
 
     def spec(self, n_classes: int, count_weight: float) -> EmbeddingSpec:
         """What one row contributes: one cell of each slice, of weight ``1 / sqrt(m)``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -108,6 +109,29 @@ class ProductMixture:
     def marginal(self, column: int) -> npt.NDArray[np.float64]:
         """Joint distribution of the label and one column's code, shape (n_classes, n_codes)."""
         joint: npt.NDArray[np.float64] = self.shares @ self.probabilities[column]
+        return joint
+
+    def expectation(
+        self, columns: Sequence[int], tables: Sequence[npt.NDArray[np.complexfloating]]
+    ) -> npt.NDArray[np.complex128]:
+        """Exact expectation of products over columns, jointly with the label.
+
+        Parameters
+        ----------
+        columns : sequence of int
+            Different columns.
+        tables : sequence of ndarray of shape (n_codes, m)
+            What each code of these columns contributes to m products.
+
+        Returns
+        -------
+        ndarray of complex, shape (n_classes, m)
+            ``E [y = c] prod_j tables_j[x_j]``.
+        """
+        product: npt.NDArray[np.complex128] = np.ones((self.n_components, 1), dtype=np.complex128)
+        for column, table in zip(columns, tables, strict=True):
+            product = product * (self.probabilities[column].astype(np.float64) @ table)
+        joint: npt.NDArray[np.complex128] = self.shares @ product
         return joint
 
     def sample_codes(

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from .ledger import PrivacyLedger as PrivacyLedger
     from .mechanisms import MeanEmbeddingMechanism as MeanEmbeddingMechanism
     from .noise import insecure_noise as insecure_noise
+    from .private_selection import PrivateSelection as PrivateSelection
     from .release import Release as Release
+    from .selection import Repetitions as Repetitions
     from .slicing import SlicingBatch as SlicingBatch
     from .slicing import SlicingMechanism as SlicingMechanism
     from .slicing_release import SlicingRelease as SlicingRelease
@@ -43,7 +45,9 @@ __getattr__, __dir__, __all__ = attach(
         "LedgerEntry": "entries",
         "MeanEmbeddingMechanism": "mechanisms",
         "PrivacyLedger": "ledger",
+        "PrivateSelection": "private_selection",
         "Release": "release",
+        "Repetitions": "selection",
         "RowBatch": "batches",
         "SlicingBatch": "slicing",
         "SlicingMechanism": "slicing",

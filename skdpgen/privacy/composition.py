@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-
-import numpy as np
 
 from skdpgen.exceptions import BudgetExceededError, PrivacyParameterError
 from skdpgen.privacy.accounting import (
@@ -23,6 +21,9 @@ from skdpgen.privacy.accounting import (
     composed_epsilon,
 )
 from skdpgen.privacy.entries import Adjacency, LedgerEntry
+from skdpgen.privacy.renyi import RENYI_ORDERS as _ORDERS
+from skdpgen.privacy.renyi import renyi_conversion as _conversion
+from skdpgen.privacy.selection import Repetitions, selection_renyi
 from skdpgen.privacy.slicing_accounting import slicing_delta, slicing_epsilon, slicing_renyi
 
 __all__ = ["Charge", "add_up", "check_order", "fits", "total_epsilon"]
@@ -31,8 +32,6 @@ Charge = tuple[LedgerEntry, ...]
 
 # Half of the slack in delta that calibration keeps; the other half is for what formulas leave out.
 _SLACK = 5e-9
-# Renyi orders among which a total is optimized.
-_ORDERS = (1 + np.logspace(-2, 5, 701)).tolist()
 # Orders that a cap may be certified by, beside its own; they share a tenth of its delta.
 _SPARE_ORDERS = (1.25, 1.5, 2.0, 3.0, 5.0, 9.0, 17.0, 33.0, 65.0, 129.0)
 # Largest share of a cap's delta that is kept for extra_delta once the first charge has some.
@@ -47,17 +46,24 @@ class _Total:
     mu: float
     extra_delta: float
     slicing: tuple[LedgerEntry, ...]
+    selections: tuple[tuple[float, Repetitions], ...] = ()
+
+    @property
+    def curved(self) -> bool:
+        """Whether there are spends that only add up to others as Renyi curves."""
+        return bool(self.slicing or self.selections)
 
     def renyi(self, order: float) -> float:
         """Divergence of all spends together: the sum, also if they were chosen adaptively."""
         curves = [_slicing_renyi(order, spend) for spend in self.slicing]
+        curves += [selection_renyi(order, mu, repetitions) for mu, repetitions in self.selections]
         return math.fsum([order * self.mu * self.mu / 2, *curves])
 
     def planned_delta(self, epsilon: float) -> float:
         """Delta if all spends are fixed before anything is released."""
-        if not self.slicing or self.mu == math.inf:
+        if not self.curved or self.mu == math.inf:
             return composed_delta(epsilon, self.mu, self.extra_delta)
-        if len(self.slicing) == 1:
+        if len(self.slicing) == 1 and not self.selections:
             spend = self.slicing[0]
             alone = slicing_delta(epsilon, spend.noise_stddev, gaussian_mu=self.mu, **spend.slicing)
             return self.extra_delta + (1 - self.extra_delta) * alone * (1 + _SLACK)
@@ -73,7 +79,7 @@ def add_up(charges: Iterable[Charge], relation: Adjacency) -> _Total:
     PrivacyParameterError
         If what an entry guarantees doesn't say anything under that relation.
     """
-    mus, extras, slicing = [], [], []
+    mus, extras, slicing, selections = [], [], [], []
     for entry in (entry for charge in charges for entry in charge):
         if entry.adjacency == relation:
             factor = 1
@@ -93,9 +99,14 @@ def add_up(charges: Iterable[Charge], relation: Adjacency) -> _Total:
         extras.append(entry.extra_delta)
         if entry.n_directions and entry.protected:
             slicing.append(entry)
+        elif entry.repetitions is not None and entry.protected:
+            # Each of its runs is a Gaussian release, so the factor is in place there.
+            selections.append((factor * entry.run_mu, entry.repetitions))
         else:
             mus.append(factor * entry.mu)
-    return _Total(compose_gaussian(mus), compose_extra_delta(extras), tuple(slicing))
+    return _Total(
+        compose_gaussian(mus), compose_extra_delta(extras), tuple(slicing), tuple(selections)
+    )
 
 
 def total_epsilon(charges: Sequence[Charge], relation: Adjacency, delta: float) -> float:
@@ -116,13 +127,13 @@ def total_epsilon(charges: Sequence[Charge], relation: Adjacency, delta: float) 
         ``inf`` if a spend isn't protected, or ``delta`` is used up by ``extra_delta``.
     """
     total = add_up(charges, relation)
-    if not total.slicing or total.mu == math.inf:
+    if not total.curved or total.mu == math.inf:
         return composed_epsilon(delta, total.mu, total.extra_delta)
     _, delta = check_epsilon_delta(1.0, delta)
     room = _room(delta, total.extra_delta)
     if room < _SMALLEST_DELTA:
         return math.inf
-    if len(total.slicing) == 1 and (total.mu == 0 or len(charges) == 1):
+    if len(total.slicing) == 1 and not total.selections and (total.mu == 0 or len(charges) == 1):
         spend = total.slicing[0]
         return slicing_epsilon(room, spend.noise_stddev, gaussian_mu=total.mu, **spend.slicing)
     return max(0.0, min(total.renyi(order) + _conversion(order, room) for order in _ORDERS))
@@ -137,10 +148,13 @@ def check_order(charges: Sequence[Charge]) -> None:
     Raises
     ------
     BudgetExceededError
-        If a later charge is the first with a slicing release, or with an ``extra_delta``.
+        If a later charge is the first with a slicing release or a selection, or with an
+        ``extra_delta``.
     """
     for kind, present in (
-        ("a slicing release", lambda entry: entry.n_directions > 0),
+        # Renyi curves once the first charge has one: its exact profile, or best order, is for the
+        # history that ends there.
+        ("a slicing release or a private selection", _is_curved),
         ("a spend with an extra_delta (learned categories)", lambda entry: entry.extra_delta > 0),
     ):
         first, *later = [any(map(present, charge)) for charge in charges]
@@ -169,7 +183,7 @@ def fits(charges: Sequence[Charge], relation: Adjacency, epsilon: float, delta: 
     reserved = _reserved(first, epsilon, delta)
     if total.extra_delta > reserved:
         return False
-    if not total.slicing or total.mu == math.inf:
+    if not total.curved or total.mu == math.inf:
         return composed_delta(epsilon, total.mu, reserved) <= delta
     # The order that certifies a total may depend on earlier releases if later spends were chosen
     # by them, and then no theorem allows the best one. But each order certifies the histories for
@@ -183,6 +197,10 @@ def fits(charges: Sequence[Charge], relation: Adjacency, epsilon: float, delta: 
     return any(total.renyi(order) + _conversion(order, share) <= epsilon for order, share in shares)
 
 
+def _is_curved(entry: LedgerEntry) -> bool:
+    return entry.n_directions > 0 or entry.repetitions is not None
+
+
 def _reserved(first: _Total, epsilon: float, delta: float) -> float:
     """The part of a cap's delta for extra_delta, fixed by the first charge for good.
 
@@ -191,7 +209,7 @@ def _reserved(first: _Total, epsilon: float, delta: float) -> float:
     """
     if not first.extra_delta:
         return 0.0
-    gaussian = _Total(first.mu, 0.0, first.slicing).planned_delta(epsilon)
+    gaussian = replace(first, extra_delta=0.0).planned_delta(epsilon)
     left = _room(delta, gaussian) * (1 - _SLACK) if gaussian < delta else 0.0
     return max(first.extra_delta, min(left, _EXTRA_SHARE * delta))
 
@@ -211,12 +229,6 @@ def _own_order(epsilon: float, room: float) -> float:
 def _room(delta: float, extra_delta: float) -> float:
     """What is left of delta for the rest: delta = extra_delta + (1 - extra_delta) * room."""
     return (delta - extra_delta) / (1 - extra_delta)
-
-
-def _conversion(order: float, delta: float) -> float:
-    """What is added to a Renyi divergence to give epsilon (arXiv 2004.00010, Prop. 12)."""
-    delta *= 1 - _SLACK
-    return math.log1p(-1 / order) - (math.log(delta) + math.log(order)) / (order - 1)
 
 
 def _converted(order: float, divergence: float, epsilon: float) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypedDict
 
 from skdpgen.exceptions import PrivacyParameterError
+from skdpgen.privacy.selection import Repetitions
 
 __all__ = [
     "MAXIMUM_TEXT_LENGTH",
@@ -90,6 +91,10 @@ class LedgerEntry:
         In [0, 1): the probability with which the release isn't the one that the other fields
         describe (see :func:`~skdpgen.privacy.accounting.composed_delta`); not 0 where learned
         categories have to pass a threshold.
+    repetition_shape, repetition_gamma : float
+        Of a private selection: how often its Gaussian release is repeated, see
+        :class:`~skdpgen.privacy.selection.Repetitions`; sensitivity and noise are those of one
+        run. Both 0 for what isn't repeated.
     reason : str
         Why rows were read without protection; only in an entry that is not private and without
         noise (:meth:`PrivacyLedger.record_unprotected`).
@@ -114,6 +119,8 @@ class LedgerEntry:
     dimension: int = 0
     value_step: float = 0.0
     extra_delta: float = 0.0
+    repetition_shape: float = 0.0
+    repetition_gamma: float = 0.0
     reason: str = ""
 
     def __post_init__(self) -> None:
@@ -144,6 +151,8 @@ class LedgerEntry:
             1,
         ):
             raise PrivacyParameterError("a slicing release protects one row, under replace-one.")
+        if self.repetitions is not None and self.n_directions:
+            raise PrivacyParameterError("a selection is among Gaussian releases.")
 
     @property
     def _is_plainly_unprotected(self) -> bool:
@@ -158,11 +167,26 @@ class LedgerEntry:
     def mu(self) -> float:
         """Sensitivity over noise standard deviation of a Gaussian release.
 
-        ``inf`` where nothing protects the rows, and for a slicing release: no ``mu`` describes it.
+        ``inf`` where nothing protects the rows, and for a slicing release and a selection: no
+        ``mu`` describes those.
         """
-        if not self.protected or self.n_directions:
+        if self.n_directions or self.repetitions is not None:
+            return math.inf
+        return self.run_mu
+
+    @property
+    def run_mu(self) -> float:
+        """The same for a single run of a selection."""
+        if not self.protected:
             return math.inf
         return math.sqrt(self.sensitivity_squared) / self.noise_stddev
+
+    @property
+    def repetitions(self) -> Repetitions | None:
+        """How often the Gaussian release of a selection is repeated; None for other spends."""
+        if not (self.repetition_shape or self.repetition_gamma):
+            return None
+        return Repetitions(self.repetition_shape, self.repetition_gamma)
 
     @property
     def slicing(self) -> SlicingFacts:

@@ -36,7 +36,7 @@ def records(charges: Sequence[Charge]) -> list[dict[str, Any]]:
             "rows_per_unit": entry.rows_per_unit,
             "sensitivity": math.sqrt(entry.sensitivity_squared),
             "noise_stddev": entry.noise_stddev,
-            "mu": None if entry.n_directions else entry.mu,
+            "mu": None if entry.n_directions or entry.repetitions else entry.mu,
             "extra_delta": entry.extra_delta,
         }
         for number, charge in enumerate(charges, start=1)

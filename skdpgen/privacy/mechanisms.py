@@ -42,7 +42,12 @@ from skdpgen.privacy.entries import (
 from skdpgen.privacy.ledger import PrivacyLedger
 from skdpgen.privacy.noise import add_gaussian_noise, check_stddev, current_source
 from skdpgen.privacy.release import Release, frozen
-from skdpgen.privacy.shares import ReservedSpend, earlier_spend, multiplier_beside
+from skdpgen.privacy.shares import (
+    ReservedSpend,
+    earlier_spend,
+    multiplier_beside,
+    selection_beside,
+)
 from skdpgen.privacy.spec import EmbeddingSpec
 
 __all__ = ["MeanEmbeddingMechanism"]
@@ -71,6 +76,9 @@ class MeanEmbeddingMechanism:
         Public tables that make the signed block of a row from its codes: batches are then
         :class:`CodeBatch`, and the codes are also the categories of the one-hot groups, if the
         spec has any. None takes :class:`RowBatch`, whose rows bring their signed block.
+    earlier : tuple of LedgerEntry, default=()
+        Spends that the guarantee covers too, and that leave the rest of it for this release. With
+        a private selection among them, this is one of its runs and has the noise of a run.
 
     Raises
     ------
@@ -117,8 +125,16 @@ class MeanEmbeddingMechanism:
                 "their signed block may be opposite."
             )
         # Calibrated here, so that a target that can't be met fails before a row is read.
-        mu, extra_delta = earlier_spend(self.earlier, self.adjacency, self.unit)
-        multiplier = multiplier_beside(epsilon, delta, mu, extra_delta)
+        selection = selection_beside(self.earlier, self.adjacency, self.unit, delta)
+        if selection is None:
+            mu, extra_delta = earlier_spend(self.earlier, self.adjacency, self.unit)
+            multiplier = multiplier_beside(epsilon, delta, mu, extra_delta)
+        else:
+            run_mu, total = selection
+            if not total <= epsilon:
+                raise PrivacyParameterError("the selection spends more than epsilon and delta.")
+            # Rounded up, so that the release's own mu is never above what was charged for a run.
+            multiplier = (1 + 1e-12) / run_mu
         object.__setattr__(self, "_noise_multiplier", multiplier)
         check_stddev(self.noise_stddev)
 

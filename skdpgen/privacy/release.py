@@ -23,7 +23,7 @@ from skdpgen.privacy.accounting import (
 from skdpgen.privacy.archive import read_archive, write_archive
 from skdpgen.privacy.entries import MAXIMUM_ROWS_PER_UNIT, Adjacency, LedgerEntry, Unit
 from skdpgen.privacy.noise import check_stddev
-from skdpgen.privacy.shares import earlier_spend
+from skdpgen.privacy.shares import earlier_spend, selection_beside
 from skdpgen.privacy.spec import EmbeddingSpec
 
 __all__ = ["Release", "frozen"]
@@ -75,7 +75,8 @@ class Release:
         Public arrays, such as the frequencies.
     earlier : tuple of LedgerEntry
         Releases from the same rows that this one needs, such as the bounds and categories of its
-        schema where they were learned.
+        schema where they were learned. If a private selection is among them, this is the run that
+        it published, and its noise is that of a run.
     """
 
     spec: EmbeddingSpec
@@ -166,24 +167,35 @@ class Release:
             raise ReleaseError("the recorded unit of privacy contradicts the recorded bounds.")
         if (self.n_rows is None) != (self.adjacency == "add-remove" or self.rows_bounded):
             raise ReleaseError("the number of rows is recorded where it is private, or missing.")
-        earlier_mu, extra_delta = self._earlier_spend()
+        earlier_mu, extra_delta, selection = self._earlier_spend()
         if not self.private:
             return math.inf
-        mu = compose_gaussian([math.sqrt(sensitivity_squared) / self.noise_stddev, earlier_mu])
+        mu = math.sqrt(sensitivity_squared) / self.noise_stddev
+        if selection is not None:
+            run_mu, epsilon = selection
+            if not (mu <= run_mu and epsilon <= self.epsilon):
+                raise ReleaseError("the recorded noise is too small for the recorded guarantee.")
+            return epsilon
+        mu = compose_gaussian([mu, earlier_mu])
         if not composed_delta(self.epsilon, mu, extra_delta) <= self.delta:
             raise ReleaseError("the recorded noise is too small for the recorded guarantee.")
         return min(composed_epsilon(self.delta, mu, extra_delta), self.epsilon)
 
-    def _earlier_spend(self) -> tuple[float, float]:
-        """``mu`` and ``extra_delta`` of the earlier releases, which must fit this one."""
+    def _earlier_spend(self) -> tuple[float, float, tuple[float, float] | None]:
+        """``mu`` and ``extra_delta`` of the earlier releases, which must fit this one.
+
+        Or, if it was selected, ``mu`` of each run and epsilon of all of it.
+        """
+        facts = self.earlier, self.adjacency, self.unit
         try:
-            spend = earlier_spend(self.earlier, self.adjacency, self.unit)
+            selection = selection_beside(*facts, self.delta)
+            spend = earlier_spend(*facts) if selection is None else (math.inf, 0.0)
         except PrivacyParameterError as error:
             raise ReleaseError(f"the recorded earlier releases don't fit: {error}") from None
         limits = {(e.rows_per_unit, e.private) for e in self.earlier}
         if not limits <= {(self.rows_per_unit, self.private)}:
             raise ReleaseError("the recorded earlier releases don't fit: other unit or noise.")
-        return spend
+        return *spend, selection
 
     def _check_fields(self) -> None:
         """Types and ranges, which a file can get wrong: NaN, say, passes most comparisons."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 
 from skdpgen.exceptions import BudgetExceededError, PrivacyParameterError
 from skdpgen.privacy.accounting import (
@@ -13,9 +14,16 @@ from skdpgen.privacy.accounting import (
     compose_gaussian,
     noise_multiplier,
 )
+from skdpgen.privacy.composition import total_epsilon
 from skdpgen.privacy.entries import Adjacency, LedgerEntry, Unit
 
-__all__ = ["ReservedSpend", "earlier_spend", "multiplier_beside", "nominal_mu"]
+__all__ = [
+    "ReservedSpend",
+    "earlier_spend",
+    "multiplier_beside",
+    "nominal_mu",
+    "selection_beside",
+]
 
 # What rounding may add to a quotient of a handful of float operations, many times over.
 _ROUNDING = 1e-12
@@ -95,6 +103,7 @@ def earlier_spend(
         if (
             type(entry) is not LedgerEntry
             or entry.n_directions
+            or entry.repetitions is not None
             or not entry.noise_stddev > 0
             or (entry.adjacency, entry.unit) != (adjacency, unit)
         ):
@@ -103,6 +112,44 @@ def earlier_spend(
             )
     mu = compose_gaussian([nominal_mu(entry) for entry in earlier])
     return mu, compose_extra_delta([entry.extra_delta for entry in earlier])
+
+
+def selection_beside(
+    earlier: Sequence[LedgerEntry], adjacency: Adjacency, unit: Unit, delta: float
+) -> tuple[float, float] | None:
+    """What is spent where a release is the published run of a private selection.
+
+    Parameters
+    ----------
+    earlier : sequence of LedgerEntry
+        Spends that the release needs.
+    adjacency, unit : str
+        Of the joint guarantee.
+    delta : float
+        At which epsilon is asked for.
+
+    Returns
+    -------
+    mu : float
+        Of each run of the selection: the release is one of them and has no larger one.
+    epsilon : float
+        Of the selection and the other spends together, nominal. What the release itself spends is
+        in there.
+    None
+        If there is no selection among the spends.
+
+    Raises
+    ------
+    PrivacyParameterError
+        If there are several, or one of the spends doesn't fit, as in :func:`earlier_spend`.
+    """
+    runs = [entry for entry in earlier if type(entry) is LedgerEntry and entry.repetitions]
+    if not runs:
+        return None
+    single = replace(runs[0], repetition_shape=0.0, repetition_gamma=0.0)
+    earlier_spend([single, *(e for e in earlier if e is not runs[0])], adjacency, unit)
+    nominal = tuple(replace(entry, private=True) for entry in earlier)
+    return nominal_mu(single), total_epsilon([nominal], adjacency, delta)
 
 
 class ReservedSpend:
@@ -135,6 +182,7 @@ class ReservedSpend:
         reserved = self.entry
         covered = (
             not entry.n_directions
+            and entry.repetitions is None
             and entry.extra_delta == 0
             and entry.noise_stddev > 0
             and nominal_mu(entry) <= nominal_mu(reserved)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, Self
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -39,10 +39,9 @@ from skdpgen.synthesizers._parameters import (
 from skdpgen.synthesizers._table import TableCodec
 from skdpgen.synthesizers.base import ReleaseSynthesizer, warn_of_large_delta
 
-if TYPE_CHECKING:
-    from skdpgen.synthesizers.base import Plan
-
 __all__ = ["EmbeddingSynthesizer"]
+
+_P = TypeVar("_P")
 
 # Where counts aren't free: they cost two percent more noise, and are known to 5 times its size.
 _COUNT_WEIGHT = 0.2
@@ -117,6 +116,16 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
         SkdpgenWarning
             If training diverged.
         """
+        return self._train(self._make_release(X, y, unit_id, self._plan))
+
+    def _make_release(
+        self, X: Any, y: Any, unit_id: Any, plan_of: Callable[[TableCodec, FeatureMap], _P]
+    ) -> _P:
+        """Everything that :meth:`fit` does before it trains.
+
+        ``plan_of`` is called before the budget is charged, to raise for parameters of the training
+        that are wrong. What it returns is returned.
+        """
         check_epsilon_delta(self.epsilon, self.delta)
         check_adjacency(self.adjacency)
         # Converted once: lists would become arrays of objects over and over.
@@ -128,22 +137,24 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
         seeds = seed_sequence(self.random_state)
         columns = self._open_columns(X, y)
         if columns is None:
-            planned = self._planned(X, y, as_schema(self.schema, X), public_n, units, seeds)
+            schema = as_schema(self.schema, X)
+            planned = self._planned(X, y, schema, public_n, units, seeds, plan_of)
         else:
             # A dry run with what is learned from any small table: what can be wrong shows now.
             learning = self._domain_mechanism(columns, units)
             entries = learning.entries(current_source())
             schema = public_default(columns)
-            self._planned(X, y, schema, public_n, units, seeds, entries)[0].public_schema()
+            dry_run = self._planned(X, y, schema, public_n, units, seeds, plan_of, entries)
+            dry_run[0].public_schema()
         ledger = self._ledger_in_use()
         # With units the number of rows is private: another unit may bring more or fewer.
         if public_n is not None:
-            warn_of_large_delta(self.delta, n)
+            warn_of_large_delta(self.delta, n, stacklevel=4)
         charged: PrivacyLedger | ReservedSpend = ledger
         if columns is not None:
             domain = learning.release(self._domain_batches(columns, X, y, units, ledger), ledger)
             schema = columns.declared(domain.bins, domain.keys)
-            planned = self._planned(X, y, schema, public_n, units, seeds, domain.entries)
+            planned = self._planned(X, y, schema, public_n, units, seeds, plan_of, domain.entries)
             charged = domain.reserved
         codec, features, mechanism, plan = planned
         facts, arrays = features.to_public()
@@ -154,7 +165,7 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
             public_arrays=arrays,
         )
         self._adopt(release, codec)
-        return self._train(plan)
+        return plan
 
     @classmethod
     def from_release(
@@ -182,6 +193,11 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
         ReleaseError
             If the release doesn't verify, or carries no schema.
         """
+        return cls._untrained(release, template).retrain(**params)
+
+    @classmethod
+    def _untrained(cls, release: Release | str | os.PathLike[str], template: Any) -> Self:
+        """Everything that :meth:`from_release` does before it trains."""
         if not isinstance(release, Release):
             release = Release.load(release)
         release.verify()
@@ -205,7 +221,7 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
                 "schema, and which dtypes can hold missing values must be those of the fit."
             )
         synthesizer._adopt(release, codec)
-        return synthesizer.retrain(**params)
+        return synthesizer
 
     # -- internals --------------------------------------------------------------------------------
 
@@ -237,8 +253,9 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
         n_rows: int | None,
         units: Any,
         seeds: np.random.SeedSequence,
+        plan_of: Callable[[TableCodec, FeatureMap], _P],
         earlier: tuple[LedgerEntry, ...] = (),
-    ) -> tuple[TableCodec, FeatureMap, MeanEmbeddingMechanism, Plan]:
+    ) -> tuple[TableCodec, FeatureMap, MeanEmbeddingMechanism, _P]:
         """All that is decided from public facts before rows are released; raises for bad ones."""
         codec = TableCodec.build(X, y, schema)
         features = self._draw_features(
@@ -254,7 +271,7 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
             features=code_features(features),
             earlier=earlier,
         )
-        return codec, features, mechanism, self._plan(codec, features)
+        return codec, features, mechanism, plan_of(codec, features)
 
     def _domain_batches(
         self, columns: OpenColumns, X: Any, y: Any, units: Any, ledger: PrivacyLedger

@@ -87,14 +87,15 @@ class MixturePlan:
     balanced: bool
     sampling_seed: int
 
-    def train(self, release: Release) -> MixtureResult:
+    def train(self, release: Release, parts: npt.NDArray[np.int64] | None = None) -> MixtureResult:
         """Run the plan on a release of interaction features or wrapped slices.
 
-        There are no rows in this signature: by construction it is post-processing.
+        There are no rows in this signature: by construction it is post-processing. With ``parts``
+        nothing of the other families of frequencies, or of the other slices, is used.
         """
         features = feature_map_of(release)
         assert not isinstance(features, MixedFeatureMap)
-        target = mixture_target(features, release, self.settings, self.balanced)
+        target = mixture_target(features, release, self.settings, self.balanced, parts)
         suited = next((v for limit, v in _UP_TO_NOISE if target.feature_stddev < limit), {})
         free = {name: value for name, value in suited.items() if name not in self.chosen}
         settings = replace(self.settings, **free)

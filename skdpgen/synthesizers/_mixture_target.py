@@ -25,6 +25,7 @@ def mixture_target(
     release: Release,
     settings: MixtureSettings,
     balanced: bool,
+    parts: npt.NDArray[np.int64] | None = None,
 ) -> MixtureTarget:
     """What a release says about waves of mean squared amplitude 1, and about shares of codes.
 
@@ -38,9 +39,14 @@ def mixture_target(
         Batch size, seed and device decide how the waves are grouped.
     balanced : bool
         Whether rare classes get more weight than their share.
+    parts : ndarray of int, default=None
+        Families of frequencies, or slices, that the target is about; the one-way tables always
+        are. None is all of them.
     """
+    if parts is None:
+        parts = np.arange(features.n_parts)
     if isinstance(features, SliceFeatureMap):
-        return _of_slices(features, release, settings, balanced)
+        return _of_slices(features, release, settings, balanced, parts)
     spec = release.spec
     one = 2.0**spec.lattice_bits
     harmonics = np.array(features.fourier.amplitudes(spec.signed_bound)) / one
@@ -48,12 +54,13 @@ def mixture_target(
     category = spec.category_steps / one
     embedding = release.mean_embedding()
     n_signed = spec.n_signed
-    waves = features.waves()
+    part = features.part(parts)
+    waves = part.waves()
     sizes = [tables[0].shape[1] // len(harmonics) for tables in waves]
     groups = frequency_groups(
-        features.subsets,
+        part.subsets,
         waves,
-        embedding[:, :n_signed] / amplitude,
+        embedding[:, features.coordinates(parts)] / amplitude,
         np.concatenate([np.repeat(harmonics, size) for size in sizes]) / amplitude,
         settings.batch_size,
         np.random.default_rng(settings.seed),
@@ -70,12 +77,16 @@ def mixture_target(
         one_way_stddev=release.coordinate_stddev / category if category else 0.0,
         class_weights=_class_weights(proportions, balanced),
         # Released coordinates all have the same noise, so squared errors count alike on that scale.
-        one_way_weight=(category / amplitude) ** 2 / features.n_frequencies,
+        one_way_weight=(category / amplitude) ** 2 / part.n_frequencies,
     )
 
 
 def _of_slices(
-    features: SliceFeatureMap, release: Release, settings: MixtureSettings, balanced: bool
+    features: SliceFeatureMap,
+    release: Release,
+    settings: MixtureSettings,
+    balanced: bool,
+    parts: npt.NDArray[np.int64],
 ) -> MixtureTarget:
     """Histograms of wrapped slices as waves, by the discrete Fourier transform.
 
@@ -85,15 +96,17 @@ def _of_slices(
     """
     n_cells = features.n_cells
     harmonics = np.arange(1, n_cells // 2 + 1)
-    spectrum = np.fft.fft(features.histograms(release), axis=2).conj()[:, :, harmonics]
+    part = features.part(parts)
+    histograms = features.histograms(release)[:, np.sort(parts)]
+    spectrum = np.fft.fft(histograms, axis=2).conj()[:, :, harmonics]
     relative = np.where(harmonics == n_cells // 2, math.sqrt(0.5), 1.0)
     spectrum = (spectrum * relative).reshape(len(spectrum), -1)
     multiples = harmonics.astype(np.uint16)
     groups = frequency_groups(
-        features.subsets,
-        [[table[:, None] * multiples for table in slice_] for slice_ in features.tables],
+        part.subsets,
+        [[table[:, None] * multiples for table in slice_] for slice_ in part.tables],
         np.concatenate([spectrum.real, spectrum.imag], axis=1),
-        np.tile(relative, features.n_slices),
+        np.tile(relative, part.n_slices),
         settings.batch_size,
         np.random.default_rng(settings.seed),
         resolve_device(settings.device),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from skdpgen.exceptions import InputError
 from skdpgen.features.projection import SliceProjection
@@ -51,15 +52,18 @@ class SlicedPlan:
     balanced: bool
     sampling_seed: int
 
-    def train(self, release: Release) -> TrainingResult:
+    def train(self, release: Release, parts: npt.NDArray[np.int64] | None = None) -> TrainingResult:
         """Run the plan on a release of straight slices.
 
-        There are no rows in this signature: by construction it is post-processing.
+        There are no rows in this signature: by construction it is post-processing. With ``parts``
+        nothing of the other slices is used.
         """
         features = SliceFeatureMap.from_release(release)
         device = resolve_device(self.settings.device)
         proportions = release.class_proportions()
         within = features.histograms(release) / proportions[:, None, None]
+        if parts is not None:
+            within, features = within[:, np.sort(parts)], features.part(parts)
         weights = np.ones(len(proportions)) if self.balanced else proportions
         loss = SlicedLoss(
             head=self.generator.head.to(device),

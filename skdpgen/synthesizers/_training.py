@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from numbers import Integral, Real
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from skdpgen.divergences.mmd import Objective
@@ -38,19 +39,26 @@ class TrainingPlan:
     settings: TrainingSettings
     sampling_seed: int
 
-    def train(self, release: Release) -> TrainingResult:
+    def train(self, release: Release, parts: npt.NDArray[np.int64] | None = None) -> TrainingResult:
         """Run the plan on a release of Gaussian features.
 
-        There are no rows in this signature: by construction it is post-processing.
+        There are no rows in this signature: by construction it is post-processing. With ``parts``
+        nothing of the other frequencies is used.
         """
-        embedding = MixedFeatureMap.from_release(release).embedding()
+        features = MixedFeatureMap.from_release(release)
+        target = release.mean_embedding()
+        if parts is not None:
+            parts = np.sort(parts)
+            categories = np.arange(2 * features.n_parts, features.width)
+            target = target[:, np.concatenate([features.coordinates(parts), categories])]
         return train(
             self.generator,
-            embedding.to(resolve_device(self.settings.device)),
-            release.mean_embedding(),
+            features.embedding(parts).to(resolve_device(self.settings.device)),
+            target,
             release.class_proportions(),
             release.coordinate_stddev,
             self.settings,
+            n_features=features.width,
         )
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import warnings
 from abc import abstractmethod
+from collections.abc import Mapping
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -86,7 +87,8 @@ class ReleaseSynthesizer(BaseEstimator):
         Parameters
         ----------
         **post_processing_params
-            New values of :attr:`post_processing_parameters`; the others stay.
+            New values of :attr:`post_processing_parameters`, or of their own parameters
+            (``generator__n_components``); the others stay.
 
         Returns
         -------
@@ -95,25 +97,41 @@ class ReleaseSynthesizer(BaseEstimator):
         Raises
         ------
         InputError
-            If a parameter is a privacy parameter: that needs a new release, by :meth:`fit`.
+            If a parameter is a privacy parameter: that needs a new release, by :meth:`fit`. If a
+            value is wrong.
         """
         check_is_fitted(self, "release_")
-        for name in post_processing_params:
+        changed = {name.partition("__")[0] for name in post_processing_params}
+        for name in changed:
             if name not in self.post_processing_parameters:
                 raise InputError(
                     f"{name!r} isn't a post-processing parameter: set it with set_params and fit "
                     f"again (which spends budget). Free to change: "
                     f"{', '.join(self.post_processing_parameters)}."
                 )
-        before = {name: getattr(self, name) for name in post_processing_params}
-        self.set_params(**post_processing_params)
+        before = {name: getattr(self, name) for name in changed}
         try:
+            self._set_copies(post_processing_params)
             plan = self._plan_for_release()
         except BaseException:
             # A refused value must not stay behind and describe a generator that it didn't make.
             self.set_params(**before)
             raise
         return self._train(plan)
+
+    def _set_copies(self, params: Mapping[str, Any]) -> None:
+        """Set post-processing parameters, nested ones in copies of the objects they belong to."""
+        nested = {name.partition("__")[0] for name in params if "__" in name}
+        for name in nested - params.keys():
+            setattr(self, name, clone(getattr(self, name), safe=False))
+        for name in nested:
+            value = params.get(name, getattr(self, name))
+            if not hasattr(value, "set_params"):
+                raise InputError(
+                    f"{name} = {value!r} has no parameters of its own: give an object that has, "
+                    f"such as generator=MixtureGenerator(), or whole objects as values."
+                )
+        self.set_params(**params)
 
     # -- sampling ---------------------------------------------------------------------------------
 
@@ -175,8 +193,9 @@ class ReleaseSynthesizer(BaseEstimator):
             n_entries = len(ledger.entries)
         except PrivacyParameterError:
             return f"{statement} Its ledger can't be read here."
-        # The release speaks for the earlier ones that it needs.
-        if n_entries > 1 + len(getattr(self.release_, "earlier", ())):
+        # The release speaks for the earlier ones that it needs; a selection's entry is its own.
+        earlier = getattr(self.release_, "earlier", ())
+        if n_entries > 1 + sum(entry.repetitions is None for entry in earlier):
             total = ledger.spent(self.release_.delta)
             statement += (
                 f" It is one of {n_entries} releases in its ledger, which together spend epsilon = "
@@ -252,12 +271,12 @@ class ReleaseSynthesizer(BaseEstimator):
             self.classes_ = label_array(codec.classes)
 
 
-def warn_of_large_delta(delta: float, n_rows: int) -> None:
+def warn_of_large_delta(delta: float, n_rows: int, *, stacklevel: int = 3) -> None:
     """Warn where a public number of rows makes a delta meaningless."""
     if delta > 1 / n_rows:
         warnings.warn(
             "delta is larger than one over the number of rows: such a guarantee allows "
             "publishing a row as it is. Choose delta well below 1 / n.",
             PrivacyWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )

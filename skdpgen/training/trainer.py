@@ -144,6 +144,8 @@ def train(
     proportions: NDArray[np.floating],
     noise_stddev: float,
     settings: TrainingSettings,
+    *,
+    n_features: int | None = None,
 ) -> TrainingResult:
     """Fit a generator to a released mean embedding.
 
@@ -167,6 +169,9 @@ def train(
         Standard deviation of the privacy noise on each coordinate of ``target``.
     settings : TrainingSettings
         Steps, batch, learning rate, objective, device and seed.
+    n_features : int, default=None
+        Features of the whole release, where ``target`` is a part of it: rare classes then weigh
+        what they weigh for the whole. None: the target is all there is.
 
     Returns
     -------
@@ -186,7 +191,7 @@ def train(
     device = resolve_device(settings.device)
     goal = torch.as_tensor(target, dtype=torch.float32).to(device)
     shares = torch.as_tensor(proportions, dtype=torch.float32).to(device)
-    noise_energy = goal.shape[1] * noise_stddev**2
+    noise_energy = (n_features or goal.shape[1]) * noise_stddev**2
     weights = class_weights(shares, settings.objective, noise_energy)
 
     def loss(rows: Tensor, labels: Tensor) -> Tensor:
