@@ -215,7 +215,7 @@ def failures_of_bad_calls(synthesizer, X, y):
         lambda: synthesizer.fit(wrong, y),
         lambda: synthesizer.fit(X, ["no"]),
         lambda: synthesizer.fit(X, y, unit_id=[f"{MARK}"]),
-        lambda: DPMERFSynthesizer(1.0, 1e-5).fit(X, y),
+        lambda: DPMERFSynthesizer(1.0, 1e-5, domain_budget=None).fit(X, y),
         lambda: DPMERFSynthesizer(1.0, 1e-5, schema=SCHEMA.drop(["word"])).fit(X, y),
         lambda: DPMERFSynthesizer.from_release(synthesizer.release_, template=without),
     ]

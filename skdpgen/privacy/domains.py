@@ -134,7 +134,7 @@ class DomainMechanism:
 
     Notes
     -----
-    Proof sketch: section 8 of ``README.md`` in this folder.
+    Proof sketch: section 9 of ``README.md`` in this folder.
     """
 
     n_bins: tuple[int, ...]

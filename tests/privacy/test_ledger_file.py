@@ -15,6 +15,7 @@ import time
 import pytest
 
 from skdpgen.exceptions import BudgetExceededError, PrivacyParameterError
+from skdpgen.privacy import ledger as ledger_module
 from skdpgen.privacy import ledger_file
 from skdpgen.privacy.accounting import gaussian_epsilon
 from skdpgen.privacy.entries import LedgerEntry
@@ -323,6 +324,22 @@ def test_a_file_keeps_its_first_cap(path):
     same.charge(entry(0.2))
     with pytest.raises(BudgetExceededError):
         same.charge(entry(0.2))
+
+
+def test_under_a_tighter_cap_that_of_the_file_holds_too(path, monkeypatch):
+    asked = set()
+
+    def recorded(charges, relation, epsilon, delta):
+        asked.add((epsilon, delta))
+        return epsilon < 2.0
+
+    monkeypatch.setattr(ledger_module, "fits", recorded)
+    PrivacyLedger(2.0, 1e-5, path=path)
+    tighter = PrivacyLedger(1.0, 1e-5, path=path)
+    with pytest.raises(BudgetExceededError, match="the cap is 2 "):
+        tighter.charge(entry())
+    assert asked == {(1.0, 1e-5), (2.0, 1e-5)}
+    assert tighter.remaining() == 1.0
 
 
 def test_a_cap_that_comes_later_holds_for_those_who_opened_before(path):

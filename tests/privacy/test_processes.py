@@ -134,6 +134,11 @@ def test_a_fork_leaves_the_lock_open_in_parent_and_child():
         os._exit(0)
     os.waitpid(child, 0)
     assert os.read(reading, 4) == b"open"
+    # What runs in the child, where coverage isn't measured.
+    lock.acquire()
+    processes._after_fork_in_child()
+    with pytest.raises(RuntimeError):
+        lock.release()
     os.close(reading)
     os.close(writing)
 
