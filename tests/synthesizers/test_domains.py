@@ -217,6 +217,14 @@ def test_only_what_a_schema_lacks_is_learned():
     assert synthesizer.classes_.tolist() == ["Oslo", "Rome", "other"]
 
 
+def test_dtypes_that_say_everything_cost_nothing_more():
+    df = table()[["flag"]].assign(other=True)
+    synthesizer = make().fit(df, np.array([True, False] * (N // 2)))
+    assert len(synthesizer.ledger_.entries) == 1
+    assert synthesizer.classes_.tolist() == [False, True]
+    assert synthesizer.release_.statement().endswith("(replace-one adjacency).")
+
+
 def test_a_complete_schema_costs_nothing_more():
     schema = Schema({"height": Numeric((100, 300))})
     for budget in (0.1, None):
@@ -464,7 +472,7 @@ def test_no_marker_comes_out(caplog, capfd, tmp_path):
             ]
         ).encode()
         for content in (seen, members, pickle.dumps(synthesizer), pickle.dumps(synthesizer, 0)):
-            for marker in (MARK, "1777", "918273645", "86753", "1000000000.125"):
+            for marker in (MARK, "1777-07", "918273645", "86753.09375", "1000000000.125"):
                 assert marker.encode() not in content
 
 
