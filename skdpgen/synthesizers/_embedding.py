@@ -19,7 +19,8 @@ from skdpgen.exceptions import (
 )
 from skdpgen.privacy.accounting import check_epsilon_delta
 from skdpgen.privacy.batches import CodeBatch, RowBatch
-from skdpgen.privacy.domains import DomainBatch, DomainMechanism
+from skdpgen.privacy.domain_batches import DomainBatch
+from skdpgen.privacy.domains import DomainMechanism
 from skdpgen.privacy.entries import Adjacency, LedgerEntry, check_adjacency
 from skdpgen.privacy.ledger import PrivacyLedger
 from skdpgen.privacy.mechanisms import MeanEmbeddingMechanism
