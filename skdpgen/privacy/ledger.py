@@ -92,9 +92,10 @@ class PrivacyLedger:
     >>> len(ledger.entries), round(ledger.spent(1e-5), 3)
     (1, 1.0)
     >>> print(ledger.statement())
-    1 release is (1, 1e-05)-differentially private for replacing one row (replace-one adjacency).
+    1 release is (0.9999, 1e-05)-differentially private for replacing one row
+    (replace-one adjacency).
     >>> round(ledger.remaining(), 2)
-    1.69
+    1.66
     """
 
     _key: str

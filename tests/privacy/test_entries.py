@@ -44,6 +44,17 @@ def test_an_entry_is_frozen():
         {"delta": 2.0},
         {"delta": math.nan},
         {"private": "yes"},
+        {"noise_stddev": "8"},
+        {"epsilon": np.float32(1)},  # JSON can't store it
+        {"delta": False},
+        {"mechanism": "two\nlines"},
+        {"mechanism": "x" * 201},
+        {"mechanism": None},
+        {"reason": "a look"},  # at rows that noise protects
+        {"reason": "a look", "private": False},
+        {"reason": "a look", "noise_stddev": 0.0},
+        {"reason": "a look", "private": False, "noise_stddev": 0.0, "extra_delta": 1e-9},
+        {"reason": None, "private": False, "noise_stddev": 0.0},
         {"extra_delta": -1e-9},
         {"extra_delta": 1.0},
         {"extra_delta": math.nan},

