@@ -321,6 +321,26 @@ def test_a_release_travels_with_what_was_learned(fitted, tmp_path):
     assert again.privacy_statement() == fitted.privacy_statement()
 
 
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda df: df,
+        lambda df: df.astype(object),
+        lambda df: df.convert_dtypes(),
+        lambda df: df.convert_dtypes(dtype_backend="pyarrow"),
+        lambda df: df.to_numpy().astype(str),
+        lambda df: pl.from_pandas(df.astype({"level": str})),
+    ],
+    ids=["pandas", "objects", "masked", "arrow", "texts", "polars"],
+)
+@pytest.mark.parametrize("y", [None, np.repeat(["a", "b"], N // 2), np.repeat([1, 2], N // 2)])
+def test_a_release_of_any_dtypes_can_be_trained_on_elsewhere(convert, y):
+    synthesizer = make().fit(convert(table()), y)
+    again = DPMERFSynthesizer.from_release(synthesizer.release_, **CHEAP)
+    assert again.schema_ == synthesizer.schema_
+    assert again.sample(2).shape == (2, 7 + (y is not None))
+
+
 def test_a_release_cannot_forget_its_earlier_ones(fitted):
     release = fitted.release_
     copied = pickle.loads(pickle.dumps(release))
