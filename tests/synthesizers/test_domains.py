@@ -217,6 +217,15 @@ def test_only_what_a_schema_lacks_is_learned():
     assert synthesizer.classes_.tolist() == ["Oslo", "Rome", "other"]
 
 
+def test_an_open_schema_names_the_target_of_a_table():
+    df = table().assign(label=np.repeat([1, 2], N // 2))
+    schema = Schema.from_dtypes(df, target="label", leave_open=True)
+    synthesizer = make(schema=schema).fit(df)
+    assert learned(synthesizer) == {**EXPECTED, "label": (1, 2)}
+    assert synthesizer.classes_.tolist() == [1, 2]
+    assert synthesizer.sample(3, y=[2, 2, 2])["label"].tolist() == [2, 2, 2]
+
+
 def test_dtypes_that_say_everything_cost_nothing_more():
     df = table()[["flag"]].assign(other=True)
     synthesizer = make().fit(df, np.array([True, False] * (N // 2)))
