@@ -77,7 +77,8 @@ def main() -> None:
         "synthetic rows, ROC AUC on the test rows. TV: mean total variation distance to the "
         "training rows over all one- and two-way marginals, numbers in 16 uniform bins. Without a "
         "schema, epsilon pays for the learned bounds and categories too (domain_budget = 0.1). "
-        "Seconds: fit and sample, wall clock, one thread.",
+        "Whoever knows the target gains 0.02 with a schema and without. Seconds: fit and sample, "
+        "wall clock, one thread, beside other jobs.",
     )
 
 

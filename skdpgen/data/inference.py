@@ -15,7 +15,7 @@ from .frames import FrameTemplate, as_table, column_at
 from .numeric_columns import Numeric
 from .schema_json import check_names, write_json
 
-__all__ = ["columns_from_dtypes", "draft_entries", "is_masked", "write_draft"]
+__all__ = ["columns_from_dtypes", "draft_entries", "open_column", "write_draft"]
 
 
 def columns_from_dtypes(
@@ -24,6 +24,8 @@ def columns_from_dtypes(
     bounds: Mapping[Hashable, Sequence[Any]],
     values: Mapping[Hashable, Sequence[Any]],
     missing: Sequence[Hashable] | None,
+    leave_open: bool,
+    target: Hashable,
 ) -> dict[Hashable, Column]:
     """Columns of a frame from its dtypes and declared facts; see ``Schema.from_dtypes``.
 
@@ -37,6 +39,10 @@ def columns_from_dtypes(
         What is declared.
     missing : sequence of names or None
         Columns that may have missing values.
+    leave_open : bool
+        Whether columns may be left without bounds or values.
+    target : hashable
+        The column to be predicted: whole numbers there are classes, where they are left open.
 
     Returns
     -------
@@ -58,13 +64,17 @@ def columns_from_dtypes(
     columns: dict[Hashable, Column] = {}
     open_bounds, open_values = [], []
     for position, (name, dtype) in enumerate(dtypes.items()):
-        nullable = name in missing if missing is not None else is_masked(dtype)
+        nullable = name in missing if missing is not None else _is_masked(dtype)
         levels = values.get(name, _declared_levels(table, position, dtype, trust_categories))
         try:
             if levels is not None:
                 columns[name] = Categorical(tuple(levels), missing=nullable)
             elif dtype.family == "bool":
                 columns[name] = Boolean(missing=nullable)
+            elif leave_open and name not in bounds:
+                # A nullable dtype alone says nothing: that is left open, too.
+                said = missing is not None and nullable
+                columns[name] = open_column(dtype, name == target, said)
             elif dtype.family not in ("int", "float", "datetime"):
                 open_values.append(name)
             elif name not in bounds:
@@ -83,7 +93,7 @@ def columns_from_dtypes(
     return columns
 
 
-def is_masked(dtype: ColumnDtype) -> bool:
+def _is_masked(dtype: ColumnDtype) -> bool:
     """Whether somebody chose a nullable dtype: pandas' own, where a plain one exists."""
     numbers = dtype.family in ("int", "float", "bool")
     return dtype.backend == "pandas" and numbers and not (dtype.is_plain or dtype.is_arrow)
@@ -106,6 +116,36 @@ def _hint(bounds: Sequence[Hashable], values: Sequence[Hashable]) -> str:
     if values:
         lines.append("values={" + ", ".join(f"{n!r}: [VALUE, ...]" for n in values) + "}")
     return "".join(f"\n    {line}" for line in lines)
+
+
+def open_column(dtype: ColumnDtype, is_target: bool = False, missing: bool = False) -> Column:
+    """What a dtype says about a column; bounds and values are open unless it declares them.
+
+    Parameters
+    ----------
+    dtype : ColumnDtype
+        Of the column.
+    is_target : bool, default=False
+        A target of whole numbers has classes, one of floats is a quantity.
+    missing : bool, default=False
+        Whether it is declared that cells may be missing.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> dtype = FrameTemplate.from_frame(pd.DataFrame({"age": [33]})).dtypes["age"]
+    >>> open_column(dtype).to_dict(), open_column(dtype, is_target=True).to_dict()
+    ({'kind': 'numeric', 'bounds': None, 'dtype': 'int'}, {'kind': 'categorical', 'values': None})
+    """
+    if dtype.declared_levels is not None:
+        return Categorical(dtype.declared_levels, missing=missing)
+    if dtype.family == "bool":
+        return Boolean(missing=missing or _is_masked(dtype))
+    if dtype.family == "datetime":
+        return Datetime(None, missing=missing)
+    if dtype.family == "float" or (dtype.family == "int" and not is_target):
+        return Numeric(None, "int" if dtype.family == "int" else "float", missing=missing)
+    return Categorical(None, missing=missing)
 
 
 _DRAFTS: dict[str, dict[str, Any]] = {

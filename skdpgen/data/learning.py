@@ -13,13 +13,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .columns import Boolean, Categorical, Column, Value
+from .columns import Categorical, Column, Value
 from .datetime_columns import Datetime
 from .dtypes import ColumnDtype
 from .encoder_base import check_family
 from .frames import column_at
 from .grids import NumberGrid, TimeGrid
-from .inference import is_masked
+from .inference import open_column
 from .keys import KeyReader
 from .numeric_columns import Numeric
 from .schema import Schema
@@ -73,7 +73,8 @@ class OpenColumns:
         dtypes : mapping of name to ColumnDtype
             The structure of the table.
         schema : Schema or None
-            What is declared. None leaves open what dtypes don't declare, missing cells included.
+            What is declared. None leaves open what dtypes don't declare. Whether cells are missing
+            is open in every open column that doesn't say so.
         target : (name, ColumnDtype), optional
             A target that isn't a column of the table.
 
@@ -87,10 +88,9 @@ class OpenColumns:
         if target is not None:
             dtypes[target[0]] = target[1]
             positions[target[0]] = None
-        everything = schema is None
         if schema is None:
             apart = None if target is None else target[0]
-            columns = {n: _column_of(d, positions[n] is None) for n, d in dtypes.items()}
+            columns = {n: open_column(d, is_target=positions[n] is None) for n, d in dtypes.items()}
             schema = Schema(columns, target=apart)
         elif schema.default is not None and schema.default.undeclared:
             named = schema.columns
@@ -104,7 +104,7 @@ class OpenColumns:
             if dtype.declared_levels is not None:
                 schema = schema.with_columns({name: {"values": dtype.declared_levels}})
             else:
-                readers[name] = _reader(column, dtype, everything and dtype.nullable)
+                readers[name] = _reader(column, dtype)
         return cls(schema, readers, {name: positions[name] for name in readers})
 
     @property
@@ -176,21 +176,9 @@ class OpenColumns:
         return self.schema.with_columns(changes)
 
 
-def _column_of(dtype: ColumnDtype, is_target: bool) -> Column:
-    """What a dtype says about a column; bounds and values are open unless it declares them."""
-    if dtype.declared_levels is not None:
-        return Categorical(dtype.declared_levels)
-    if dtype.family == "bool":
-        return Boolean(missing=is_masked(dtype))
-    if dtype.family == "datetime":
-        return Datetime(None)
-    # A target of whole numbers has classes, one of floats is a quantity: dtypes decide, not values.
-    if dtype.family == "float" or (dtype.family == "int" and not is_target):
-        return Numeric(None, "int" if dtype.family == "int" else "float")
-    return Categorical(None)
-
-
-def _reader(column: Column, dtype: ColumnDtype, count_missing: bool) -> _Reader:
+def _reader(column: Column, dtype: ColumnDtype) -> _Reader:
+    # What is declared to be missing needs no counting.
+    count_missing = dtype.nullable and not getattr(column, "missing", False)
     if isinstance(column, Numeric):
         return NumberGrid(column, dtype, count_missing)
     if isinstance(column, Datetime):

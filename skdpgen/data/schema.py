@@ -283,6 +283,7 @@ class Schema:
         values: Mapping[Hashable, Sequence[Any]] | None = None,
         missing: Sequence[Hashable] | None = None,
         target: Hashable = None,
+        leave_open: bool = False,
     ) -> Schema:
         """Make a schema from the dtypes of a frame and from what you declare beside them.
 
@@ -306,6 +307,9 @@ class Schema:
             pandas (``Int64``, ``boolean``, ...).
         target : hashable, optional
             Name of the column to be predicted.
+        leave_open : bool, default=False
+            Whether to leave open what isn't declared, for a synthesizer to learn with its
+            ``domain_budget``, instead of refusing it.
 
         Returns
         -------
@@ -334,7 +338,9 @@ class Schema:
         """
         from .inference import columns_from_dtypes
 
-        columns = columns_from_dtypes(frame, trust_categories, bounds or {}, values or {}, missing)
+        columns = columns_from_dtypes(
+            frame, trust_categories, bounds or {}, values or {}, missing, leave_open, target
+        )
         return cls(columns, target=target)
 
     @staticmethod

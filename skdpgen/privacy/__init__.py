@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from .batches import CodeBatch as CodeBatch
     from .batches import RowBatch as RowBatch
     from .codes import CodeFourier as CodeFourier
-    from .domains import DomainBatch as DomainBatch
+    from .domain_batches import DomainBatch as DomainBatch
+    from .domain_batches import KeyColumn as KeyColumn
     from .domains import DomainMechanism as DomainMechanism
-    from .domains import KeyColumn as KeyColumn
     from .entries import LedgerEntry as LedgerEntry
     from .ledger import PrivacyLedger as PrivacyLedger
     from .mechanisms import MeanEmbeddingMechanism as MeanEmbeddingMechanism
@@ -38,10 +38,10 @@ __getattr__, __dir__, __all__ = attach(
     {
         "CodeBatch": "batches",
         "CodeFourier": "codes",
-        "DomainBatch": "domains",
+        "DomainBatch": "domain_batches",
         "DomainMechanism": "domains",
         "EmbeddingSpec": "spec",
-        "KeyColumn": "domains",
+        "KeyColumn": "domain_batches",
         "LedgerEntry": "entries",
         "MeanEmbeddingMechanism": "mechanisms",
         "PrivacyLedger": "ledger",

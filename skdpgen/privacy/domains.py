@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +18,7 @@ from scipy.special import ndtri
 
 from skdpgen.exceptions import PrivacyParameterError
 from skdpgen.privacy.accounting import check_epsilon_delta, composed_epsilon, gaussian_epsilon
+from skdpgen.privacy.domain_batches import DomainBatch, Key, count_rows, key_order
 from skdpgen.privacy.entries import (
     Adjacency,
     LedgerEntry,
@@ -36,55 +36,15 @@ from skdpgen.privacy.noise import (
 )
 from skdpgen.privacy.shares import ReservedSpend, earlier_spend, multiplier_beside
 
-__all__ = ["MAXIMUM_KEYS", "Domain", "DomainBatch", "DomainMechanism", "Key", "KeyColumn"]
+__all__ = ["MAXIMUM_KEYS", "Domain", "DomainMechanism"]
 
 #: Most keys that one column releases: those with the largest noisy counts.
 MAXIMUM_KEYS = 1000
-#: Longer texts are no keys.
-_LONGEST_KEY = 400
-_LARGEST_INTEGER = 2**64
 _MOST_BINS = 2**16
 # With at most this probability any empty bin looks occupied. Not a privacy parameter.
 _FALSE_ALARM = 1e-6
 
-Key: TypeAlias = str | int | float | None
 _Integers = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class KeyColumn:
-    """The cells of one key column.
-
-    Parameters
-    ----------
-    codes : ndarray of int64, shape (n,)
-        Position of each row's key in ``keys``; a row with a code out of range has no key.
-    keys : tuple
-        Texts, whole numbers and other finite numbers, and None for a missing cell. Everything else,
-        and texts of more than 400 characters, is no key. Equal keys are one key.
-    """
-
-    codes: _Integers
-    keys: tuple[Key, ...]
-
-
-@dataclass(frozen=True)
-class DomainBatch:
-    """Some rows: a bin for each binned column, a key for each key column.
-
-    Parameters
-    ----------
-    bins : ndarray of int64, shape (n, n_binned_columns)
-        A row with a bin out of range adds nothing to that column.
-    keys : tuple of KeyColumn
-        One for each key column.
-    keep : ndarray of bool, shape (n,), or None
-        Rows that may contribute (see :func:`skdpgen.privacy.units.bounded_rows`).
-    """
-
-    bins: _Integers
-    keys: tuple[KeyColumn, ...]
-    keep: npt.NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True)
@@ -321,9 +281,9 @@ class DomainMechanism:
         entries = self.entries(source)
         reserved = self._reserve(entries, source)
         ledger.charge_all([*entries, reserved])
-        bins, found = self._count(batches)
+        bins, found = count_rows(batches, self.n_bins, self.n_key_columns, self.rows_bounded)
         # In an order that says nothing about the order of the rows.
-        keys = [sorted(column, key=_rank) for column in found]
+        keys = [sorted(column, key=key_order) for column in found]
         flat = [c[key] for c, ordered in zip(found, keys, strict=True) for key in ordered]
         exact = np.concatenate([*bins, np.array(flat, dtype=np.int64)]) << self.lattice_bits
         noisy = add_gaussian_noise(exact, self.noise_stddev, self.sensitivity_squared, source)
@@ -342,84 +302,4 @@ class DomainMechanism:
     def _frequent(self, keys: list[Key], noisy: _Integers) -> tuple[Key, ...]:
         above = np.flatnonzero(noisy > self.key_threshold)
         largest = above[np.argsort(-noisy[above], kind="stable")[:MAXIMUM_KEYS]]
-        return tuple(sorted((keys[i] for i in largest), key=_rank))
-
-    def _count(
-        self, batches: Iterable[DomainBatch]
-    ) -> tuple[list[_Integers], list[dict[Key, int]]]:
-        """Rows in each bin of each binned column, and with each key that is there."""
-        bins = [np.zeros(n, dtype=np.int64) for n in self.n_bins]
-        keys: list[dict[Key, int]] = [{} for _ in range(self.n_key_columns)]
-        for batch in batches:
-            self._check_structure(batch)
-            kept = slice(None) if batch.keep is None else batch.keep
-            for j, counts in enumerate(bins):
-                counts += _tally(batch.bins[kept, j], len(counts))
-            for column, found in zip(batch.keys, keys, strict=True):
-                tally = _tally(column.codes[kept], len(column.keys)).tolist()
-                for key, count in zip(column.keys, tally, strict=True):
-                    # A list of categories may name some that no row has: they aren't there.
-                    if count and _is_key(key):
-                        # 2.0 and 2 are one key; which of them comes out must not depend on order.
-                        whole = int(key) if type(key) is float and key.is_integer() else key
-                        found[whole] = found.get(whole, 0) + count
-        return bins, keys
-
-    def _check_structure(self, batch: DomainBatch) -> None:
-        """Refuse a batch of another form; the message holds no value of a row."""
-        if type(batch) is not DomainBatch or type(batch.keys) is not tuple:
-            raise PrivacyParameterError("the mechanism takes DomainBatch only.")
-        if (batch.keep is not None) != self.rows_bounded:
-            raise PrivacyParameterError(
-                "batches must have keep under rows_bounded, and only there."
-            )
-        columns = batch.keys
-        if any(type(c) is not KeyColumn or type(c.keys) is not tuple for c in columns):
-            raise PrivacyParameterError("the key columns of a batch must be KeyColumns.")
-        integers = [batch.bins, *(column.codes for column in columns)]
-        if any(type(a) is not np.ndarray or a.dtype != np.int64 for a in integers):
-            raise PrivacyParameterError("a batch must hold plain int64 arrays only.")
-        if batch.keep is not None and (
-            type(batch.keep) is not np.ndarray or batch.keep.dtype != np.bool_
-        ):
-            raise PrivacyParameterError("keep must be a plain array of bool.")
-        n = len(batch.bins)
-        shapes = [(n, len(self.n_bins)), *((n,) for _ in range(self.n_key_columns))]
-        keep = np.zeros(n) if batch.keep is None else batch.keep
-        if [a.shape for a in integers] != shapes or keep.shape != (n,):
-            raise PrivacyParameterError("a batch doesn't have the shape that the columns give.")
-
-
-def _tally(codes: _Integers, n: int) -> _Integers:
-    """How often each of 0 .. n - 1 occurs."""
-    inside = codes[(codes >= 0) & (codes < n)]
-    return np.bincount(inside, minlength=n).astype(np.int64)
-
-
-def _is_key(key: object) -> bool:
-    """Whether something may be counted; only classes whose methods are known are asked."""
-    kind = type(key)
-    if kind is str:
-        assert isinstance(key, str)
-        return len(key) <= _LONGEST_KEY and _is_encodable(key)
-    if kind is int:
-        assert isinstance(key, int)
-        return abs(key) < _LARGEST_INTEGER
-    if kind is float:
-        assert isinstance(key, float)
-        return abs(key) < _LARGEST_INTEGER  # neither NaN nor infinite
-    return key is None
-
-
-def _is_encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair, which no file can hold
-        return False
-    return True
-
-
-def _rank(key: Key) -> tuple[int, float | str]:
-    if key is None:
-        return 2, 0
-    return (1, key) if isinstance(key, str) else (0, key)
+        return tuple(sorted((keys[i] for i in largest), key=key_order))

@@ -12,7 +12,7 @@ from skdpgen.data.frames import SeriesTemplate, iter_chunks, n_rows
 from skdpgen.data.learning import OpenColumns
 from skdpgen.data.preprocessing import template_of
 from skdpgen.data.schema import Schema
-from skdpgen.privacy.domains import DomainBatch, KeyColumn
+from skdpgen.privacy.domain_batches import DomainBatch, KeyColumn
 from skdpgen.synthesizers._table import rows_of, target_of
 
 __all__ = ["domain_batches", "find_open_columns", "public_default"]

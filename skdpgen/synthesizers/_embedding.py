@@ -19,7 +19,8 @@ from skdpgen.exceptions import (
 )
 from skdpgen.privacy.accounting import check_epsilon_delta
 from skdpgen.privacy.batches import CodeBatch, RowBatch
-from skdpgen.privacy.domains import DomainBatch, DomainMechanism
+from skdpgen.privacy.domain_batches import DomainBatch
+from skdpgen.privacy.domains import DomainMechanism
 from skdpgen.privacy.entries import Adjacency, LedgerEntry, check_adjacency
 from skdpgen.privacy.ledger import PrivacyLedger
 from skdpgen.privacy.mechanisms import MeanEmbeddingMechanism
@@ -82,6 +83,7 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
     def fit(self, X: Any, y: Any = None, *, unit_id: Any = None) -> Self:
         """Make one noisy release of the rows, then train a generator on it.
 
+        Where the schema lacks bounds or values, they are learned first, with ``domain_budget``.
         Everything that can be wrong with the parameters or with the structure of the table is
         reported before the budget is charged and any cell is read.
 
@@ -135,17 +137,15 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
         units = None if unit_id is None else unit_column(unit_id, n)
         public_n = n if self.adjacency == "replace-one" and units is None else None
         seeds = seed_sequence(self.random_state)
-        columns = self._open_columns(X, y)
-        if columns is None:
-            schema = as_schema(self.schema, X)
-            planned = self._planned(X, y, schema, public_n, units, seeds, plan_of)
-        else:
-            # A dry run with what is learned from any small table: what can be wrong shows now.
+        schema, columns = self._schema_in_use(X, y)
+        entries: tuple[LedgerEntry, ...] = ()
+        if columns is not None:
             learning = self._domain_mechanism(columns, units)
             entries = learning.entries(current_source())
-            schema = public_default(columns)
-            dry_run = self._planned(X, y, schema, public_n, units, seeds, plan_of, entries)
-            dry_run[0].public_schema()
+        # With open columns a dry run, with what any small table ends with: all that can be wrong
+        # shows before the charge.
+        planned = self._planned(X, y, schema, public_n, units, seeds, plan_of, entries)
+        facts = planned[0].public_schema()
         ledger = self._ledger_in_use()
         # With units the number of rows is private: another unit may bring more or fewer.
         if public_n is not None:
@@ -155,13 +155,14 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
             domain = learning.release(self._domain_batches(columns, X, y, units, ledger), ledger)
             schema = columns.declared(domain.bins, domain.keys)
             planned = self._planned(X, y, schema, public_n, units, seeds, plan_of, domain.entries)
+            facts = planned[0].public_schema()
             charged = domain.reserved
         codec, features, mechanism, plan = planned
-        facts, arrays = features.to_public()
+        feature_map, arrays = features.to_public()
         release = mechanism.release(
             self._batches(codec, features, X, y, units, ledger),
             charged,
-            public={"feature_map": facts, "schema": codec.public_schema()},
+            public={"feature_map": feature_map, "schema": facts},
             public_arrays=arrays,
         )
         self._adopt(release, codec)
@@ -225,12 +226,12 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
 
     # -- internals --------------------------------------------------------------------------------
 
-    def _open_columns(self, X: Any, y: Any) -> OpenColumns | None:
-        """Columns whose domain has to be learned; None where there is nothing to learn."""
+    def _schema_in_use(self, X: Any, y: Any) -> tuple[Schema, OpenColumns | None]:
+        """The schema, and the columns that are to be learned; until then they have defaults."""
         if self.domain_budget is None:
-            return None
+            return as_schema(self.schema, X), None
         columns = find_open_columns(X, y, given_schema(self.schema))
-        return columns if columns.readers else None
+        return public_default(columns), columns if columns.readers else None
 
     def _domain_mechanism(self, columns: OpenColumns, units: Any) -> DomainMechanism:
         assert self.domain_budget is not None

@@ -104,6 +104,35 @@ def test_facts_are_checked_by_name():
         Schema.from_dtypes(frame, bounds={"age": (1, 0)})
 
 
+def test_what_is_not_declared_can_be_left_open():
+    frame = pd.DataFrame(
+        {
+            "age": [33],
+            "wage": [1.5],
+            "town": [MARKER],
+            "flag": [True],
+            "when": pd.to_datetime(["1923-04-05"]),
+            "count": pd.array([1], dtype="Int64"),
+            "label": [1],
+        }
+    )
+    schema = Schema.from_dtypes(frame, bounds={"age": (0, 99)}, target="label", leave_open=True)
+    assert schema == Schema(
+        {
+            "age": Numeric((0, 99), "int"),
+            "wage": Numeric(None),
+            "town": Categorical(None),
+            "flag": Boolean(),
+            "when": Datetime(None),
+            "count": Numeric(None, "int"),
+            "label": Categorical(None),
+        },
+        target="label",
+    )
+    said = Schema.from_dtypes(frame, missing=["wage", "town", "when"], leave_open=True).columns
+    assert [n for n, column in said.items() if column.missing] == ["wage", "town", "when"]
+
+
 def test_draft_says_names_dtypes_and_todo():
     frame = pd.DataFrame(
         {

@@ -96,8 +96,9 @@ def test_with_a_schema_only_what_it_lacks_is_open():
     frame = FRAME[["real", "text", "time"]].assign(key=1, more=2)
     columns = find(frame, schema)
     assert list(columns.readers) == ["text", "time"]
-    # Nobody said that cells may be missing, so they aren't counted.
-    assert not any(reader.count_missing for reader in columns.readers.values())
+    assert all(reader.count_missing for reader in columns.readers.values())
+    said = schema.with_columns({"text": {"missing": True}, "time": {"missing": ["?"]}})
+    assert not any(reader.count_missing for reader in find(frame, said).readers.values())
     assert columns.schema == schema
     assert find(frame, Schema({"real": Numeric((0, 1))})).readers == {}
 

@@ -12,13 +12,8 @@ from scipy import special, stats
 from skdpgen.exceptions import BudgetExceededError, PrivacyParameterError
 from skdpgen.privacy import domains as domains_module
 from skdpgen.privacy.accounting import composed_delta, gaussian_delta
-from skdpgen.privacy.domains import (
-    MAXIMUM_KEYS,
-    Domain,
-    DomainBatch,
-    DomainMechanism,
-    KeyColumn,
-)
+from skdpgen.privacy.domain_batches import DomainBatch, KeyColumn, count_rows
+from skdpgen.privacy.domains import MAXIMUM_KEYS, Domain, DomainMechanism
 from skdpgen.privacy.ledger import PrivacyLedger
 from skdpgen.privacy.noise import current_source, insecure_noise
 from skdpgen.privacy.shares import nominal_mu
@@ -54,7 +49,7 @@ def batch(bins, keys=(), keep=None, n_bins=None):
 
 def counts(mech, batches):
     """The exact counts that the mechanism adds noise to."""
-    bins, keys = mech._count(batches)
+    bins, keys = count_rows(batches, mech.n_bins, mech.n_key_columns, mech.rows_bounded)
     return [b.tolist() for b in bins], keys
 
 
@@ -74,59 +69,7 @@ def upper_tails(variance):
     return x, np.cumsum(atoms[::-1])[::-1] / math.fsum(atoms)
 
 
-# -- counts --------------------------------------------------------------------------------------
-
-
-def test_a_row_adds_one_to_at_most_one_count_of_each_column():
-    mech = mechanism()
-    rows = batch([(0, 2), (3, -1), (4, 1), (0, 7)], [["a", "b", "a", None], [1, 1, 2, "1"]])
-    assert counts(mech, [rows]) == (
-        [[2, 0, 0, 1], [0, 1, 1]],
-        [{"a": 2, "b": 1, None: 1}, {1: 2, 2: 1, "1": 1}],
-    )
-
-
-def test_what_is_no_key_is_not_counted():
-    class Text(str):
-        __hash__ = str.__hash__
-
-    odd = [True, Text("x"), b"x", math.nan, math.inf, 2**64, 2.0**64, "x" * 401, "\ud800", (), 1j]
-    found = counts(mechanism((), 1), [batch([], [odd])])[1]
-    assert found == [{}]
-    edge = ["x" * 400, 2**64 - 1, -(2**64) + 1, 0.5, "", None]
-    assert counts(mechanism((), 1), [batch([], [edge])])[1] == [dict.fromkeys(edge, 1)]
-
-
-def test_equal_numbers_are_one_key_of_one_type_in_any_order():
-    for cells in ([2, 2.0, -0.0], [2.0, 2, 0]):
-        found = counts(mechanism((), 1), [batch([], [[c]]) for c in cells])[1][0]
-        assert found == {2: 2, 0: 1}
-        assert {type(key) for key in found} == {int}
-
-
-def test_a_listed_category_that_no_row_has_is_not_there():
-    column = KeyColumn(np.array([1, 1, 5, -1]), ("unused", "used"))
-    rows = DomainBatch(np.empty((4, 0), dtype=np.int64), (column,))
-    assert counts(mechanism((), 1), [rows])[1] == [{"used": 2}]
-
-
-def test_chunks_and_order_do_not_matter():
-    rng = np.random.default_rng(0)
-    bins = rng.integers(-1, 5, (60, 2)).tolist()
-    keys = [rng.choice(["a", "b", "c"], 60).tolist() for _ in range(2)]
-    whole = counts(mechanism(), [batch(bins, keys)])
-    order = rng.permutation(60).tolist()
-    parts = [
-        batch([bins[i] for i in part], [[k[i] for i in part] for k in keys])
-        for part in (order[:7], order[7:8], order[8:])
-    ]
-    assert counts(mechanism(), parts) == whole
-
-
-def test_rows_beyond_the_limit_of_their_unit_do_not_count():
-    mech = mechanism((3,), 1, rows_per_unit=2, rows_bounded=True)
-    rows = batch([(0,), (1,), (2,)], [["a", "b", "c"]], keep=[True, False, True])
-    assert counts(mech, [rows]) == ([[1, 0, 1]], [{"a": 1, "c": 1}])
+# -- sensitivity ----------------------------------------------------------------------------------
 
 
 def vector(mech, rows):
@@ -442,44 +385,6 @@ HUGE = {"epsilon": 1e-6, "delta": 1e-100, "rows_per_unit": 2**20}
 def test_parameters_out_of_range_are_refused(change, message):
     with pytest.raises(PrivacyParameterError, match=message):
         mechanism(**change)
-
-
-class Subclass(np.ndarray):
-    pass
-
-
-GOOD = batch([(0, 0)], [["a"], ["b"]])
-KEYS = GOOD.keys
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [
-        (GOOD.bins, KEYS),
-        DomainBatch(GOOD.bins, list(KEYS)),
-        DomainBatch(GOOD.bins, KEYS, np.array([True])),
-        DomainBatch(GOOD.bins, KEYS[:1]),
-        DomainBatch(GOOD.bins, (*KEYS, KEYS[0])),
-        DomainBatch(GOOD.bins, (KEYS[0], "b")),
-        DomainBatch(GOOD.bins, (KEYS[0], KeyColumn(KEYS[0].codes, ["a"]))),
-        DomainBatch(GOOD.bins, (KEYS[0], KeyColumn(KEYS[0].codes.astype(float), ("a",)))),
-        DomainBatch(GOOD.bins, (KEYS[0], KeyColumn(KEYS[0].codes[:, None], ("a",)))),
-        DomainBatch(GOOD.bins, (KEYS[0], KeyColumn(np.zeros(2, np.int64), ("a",)))),
-        DomainBatch(GOOD.bins.astype(np.int32), KEYS),
-        DomainBatch(GOOD.bins.view(Subclass), KEYS),
-        DomainBatch(GOOD.bins[:, :1], KEYS),
-    ],
-)
-def test_batches_with_the_wrong_structure_are_refused(bad):
-    with pytest.raises(PrivacyParameterError, match=r"batch|mechanism takes"):
-        mechanism().release([bad], PrivacyLedger())
-
-
-@pytest.mark.parametrize("keep", [None, np.array([1]), np.array([True, True]), [True]])
-def test_keep_masks_with_the_wrong_structure_are_refused(keep):
-    mech = mechanism(rows_bounded=True)
-    with pytest.raises(PrivacyParameterError, match=r"keep|shape"):
-        mech.release([DomainBatch(GOOD.bins, KEYS, keep)], PrivacyLedger())
 
 
 def test_delta_of_the_gaussian_part_is_what_the_ledger_adds():

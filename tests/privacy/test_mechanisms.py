@@ -18,8 +18,10 @@ from skdpgen.exceptions import BudgetExceededError, PrivacyParameterError, Relea
 from skdpgen.privacy import batches as batches_module
 from skdpgen.privacy import codes as codes_module
 from skdpgen.privacy import mechanisms as mechanisms_module
+from skdpgen.privacy.accounting import composed_delta, gaussian_delta
 from skdpgen.privacy.batches import CodeBatch, RowBatch
 from skdpgen.privacy.codes import CodeFourier
+from skdpgen.privacy.entries import LedgerEntry
 from skdpgen.privacy.ledger import PrivacyLedger
 from skdpgen.privacy.mechanisms import MeanEmbeddingMechanism
 from skdpgen.privacy.noise import insecure_noise
@@ -935,3 +937,38 @@ def test_noise_narrower_than_the_lattice_is_refused():
 )
 def test_unit_of_privacy(rows, unit):
     assert mechanism(**rows).unit == unit
+
+
+# -- a release that needs earlier ones -------------------------------------------------------------
+
+
+def test_earlier_releases_and_this_one_make_the_guarantee():
+    """Noise is calibrated to what is left, and written into entry and release."""
+    spec = EmbeddingSpec(4, (2, 3), 2, 1.0)
+    earlier = (
+        LedgerEntry("bounds", 2, 16.0, "replace-one", "row", 1, 0.3, 1e-5),
+        LedgerEntry("values", 2, 16.0, "replace-one", "row", 1, 0.4, 1e-5, extra_delta=1e-6),
+    )
+    mech = mechanism(spec, earlier=earlier)
+    own = math.sqrt(mech.sensitivity_squared) / mech.noise_stddev
+    total = math.sqrt(own**2 + 2 * 2 / 16**2)
+    assert 0.99999e-5 < composed_delta(1.0, total, 1e-6) <= 1e-5
+    assert mech.noise_stddev > 1.05 * mechanism(spec).noise_stddev
+    assert mech.own_epsilon < mech.epsilon == 1.0
+    assert gaussian_delta(mech.own_epsilon, own) == pytest.approx(1e-5, rel=1e-6)
+    ledger = PrivacyLedger()
+    release = mech.release([batch([([0] * 4, [0, 0], 0)], spec)], ledger)
+    assert ledger.entries[0].epsilon == mech.own_epsilon
+    assert release.earlier == earlier
+    assert release.epsilon == 1.0
+    assert 0.9999 < release.verify() <= 1.0
+
+
+def test_earlier_releases_that_leave_nothing_are_refused():
+    spent = LedgerEntry("all", 1, 3.7, "replace-one", "row", 1, 1.0, 1e-5)
+    with pytest.raises(PrivacyParameterError, match="leave nothing"):
+        mechanism(earlier=(spent,))
+    with pytest.raises(PrivacyParameterError, match="same adjacency and unit"):
+        mechanism(adjacency="add-remove", earlier=(spent,))
+    with pytest.raises(PrivacyParameterError, match="same adjacency and unit"):
+        mechanism(rows_per_unit=2, earlier=(spent,))

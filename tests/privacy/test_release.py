@@ -14,6 +14,7 @@ import pytest
 
 from skdpgen.exceptions import ReleaseError
 from skdpgen.privacy.batches import RowBatch
+from skdpgen.privacy.entries import LedgerEntry
 from skdpgen.privacy.ledger import PrivacyLedger
 from skdpgen.privacy.mechanisms import MeanEmbeddingMechanism
 from skdpgen.privacy.noise import insecure_noise
@@ -431,3 +432,45 @@ def test_no_rows_divide_nothing_by_zero():
     assert release.n_rows == 0
     assert release.row_count == 1.0
     assert np.isfinite(release.mean_embedding()).all()
+
+
+# -- earlier releases ------------------------------------------------------------------------------
+
+EARLIER = (
+    LedgerEntry("private bounds", 2, 16.0, "replace-one", "row", 1, 0.3, 1e-5),
+    LedgerEntry(
+        "private categories", 2, 16.0, "replace-one", "row", 1, 0.4, 1e-5, extra_delta=1e-6
+    ),
+)
+
+
+@pytest.mark.parametrize("seed", [None, 0])
+def test_earlier_releases_travel_along(seed, path):
+    earlier = EARLIER
+    if seed is not None:
+        earlier = tuple(replace(e, private=False, epsilon=math.inf) for e in EARLIER)
+    release = make(earlier=earlier, seed=seed)
+    release.save(path)
+    assert json.loads(members(path)["header.json"])["version"] == 2
+    loaded = Release.load(path)
+    assert_same(loaded, release)
+    assert loaded.earlier == earlier
+    assert pickle.loads(pickle.dumps(release)).earlier == earlier
+    assert loaded.verify() == (pytest.approx(1.0, rel=1e-6) if seed is None else math.inf)
+    ending = "(replace-one adjacency), together with private bounds and private categories."
+    assert loaded.statement().endswith(ending) == (seed is None)
+
+
+@pytest.mark.parametrize(
+    ("earlier", "message"),
+    [
+        ((EARLIER[0], replace(EARLIER[1], noise_stddev=8.0)), "noise is too small"),
+        ((EARLIER[0], replace(EARLIER[1], extra_delta=2e-6)), "noise is too small"),
+        ((replace(EARLIER[0], unit="unit"),), "don't fit: an earlier release must be"),
+        ((replace(EARLIER[0], private=False),), "don't fit: other unit or noise"),
+        ((replace(EARLIER[0], rows_per_unit=2),), "don't fit: other unit or noise"),
+    ],
+)
+def test_earlier_releases_that_do_not_fit_are_refused(earlier, message, path):
+    with pytest.raises(ReleaseError, match=message):
+        replace(make(earlier=EARLIER), earlier=earlier).verify()

@@ -217,6 +217,23 @@ def test_only_what_a_schema_lacks_is_learned():
     assert synthesizer.classes_.tolist() == ["Oslo", "Rome", "other"]
 
 
+def test_an_open_schema_names_the_target_of_a_table():
+    df = table().assign(label=np.repeat([1, 2], N // 2))
+    schema = Schema.from_dtypes(df, target="label", leave_open=True)
+    synthesizer = make(schema=schema).fit(df)
+    assert learned(synthesizer) == {**EXPECTED, "label": (1, 2)}
+    assert synthesizer.classes_.tolist() == [1, 2]
+    assert synthesizer.sample(3, y=[2, 2, 2])["label"].tolist() == [2, 2, 2]
+
+
+def test_dtypes_that_say_everything_cost_nothing_more():
+    df = table()[["flag"]].assign(other=True)
+    synthesizer = make().fit(df, np.array([True, False] * (N // 2)))
+    assert len(synthesizer.ledger_.entries) == 1
+    assert synthesizer.classes_.tolist() == [False, True]
+    assert synthesizer.release_.statement().endswith("(replace-one adjacency).")
+
+
 def test_a_complete_schema_costs_nothing_more():
     schema = Schema({"height": Numeric((100, 300))})
     for budget in (0.1, None):
@@ -311,6 +328,26 @@ def test_a_release_travels_with_what_was_learned(fitted, tmp_path):
     assert (again.epsilon, again.delta) == (1.0, 1e-5)
     assert again.sample(3).dtypes.astype(str).equals(fitted.sample(3).dtypes.astype(str))
     assert again.privacy_statement() == fitted.privacy_statement()
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda df: df,
+        lambda df: df.astype(object),
+        lambda df: df.convert_dtypes(),
+        lambda df: df.convert_dtypes(dtype_backend="pyarrow"),
+        lambda df: df.to_numpy().astype(str),
+        lambda df: pl.from_pandas(df.astype({"level": str})),
+    ],
+    ids=["pandas", "objects", "masked", "arrow", "texts", "polars"],
+)
+@pytest.mark.parametrize("y", [None, np.repeat(["a", "b"], N // 2), np.repeat([1, 2], N // 2)])
+def test_a_release_of_any_dtypes_can_be_trained_on_elsewhere(convert, y):
+    synthesizer = make().fit(convert(table()), y)
+    again = DPMERFSynthesizer.from_release(synthesizer.release_, **CHEAP)
+    assert again.schema_ == synthesizer.schema_
+    assert again.sample(2).shape == (2, 7 + (y is not None))
 
 
 def test_a_release_cannot_forget_its_earlier_ones(fitted):
@@ -464,7 +501,7 @@ def test_no_marker_comes_out(caplog, capfd, tmp_path):
             ]
         ).encode()
         for content in (seen, members, pickle.dumps(synthesizer), pickle.dumps(synthesizer, 0)):
-            for marker in (MARK, "1777", "918273645", "86753", "1000000000.125"):
+            for marker in (MARK, "1777-07", "918273645", "86753.09375", "1000000000.125"):
                 assert marker.encode() not in content
 
 
