@@ -163,12 +163,12 @@ def test_no_row_travels_to_the_workers(monkeypatch):
         ledger=ledger,
     )
     frame = table()
-    ReleaseSearchCV(synth, {"learning_rate": [0.1]}, cv=2).fit(frame)
+    search = ReleaseSearchCV(synth, {"learning_rate": [0.1]}, cv=2).fit(frame)
     marker = struct.pack("<d", MARKER)
     assert marker in pickle.dumps(frame)
     assert b"person-" in pickle.dumps(frame)
     rehearsed, searched = travelled
-    for payload in (rehearsed, searched):
+    for payload in (rehearsed, searched, pickle.dumps(search)):
         assert marker not in payload
         assert b"person-" not in payload
     candidate = pickle.loads(searched)[0]
