@@ -61,8 +61,8 @@ class PrivacyLedger:
         An SQLite file on a local disk that holds the entries, created if there is none. Needed
         where several processes spend from one budget (``n_jobs``). A charge is one transaction,
         and on the disk before rows are read. The file keeps the first cap and the first adjacency
-        that it is given: others can open it with the same cap, a tighter one or none named, but
-        not with a looser one.
+        that it is given: others can open it with the same cap, a tighter one (for what they spend
+        themselves) or none named, but not with a looser one.
 
     Raises
     ------
@@ -160,12 +160,13 @@ class PrivacyLedger:
         """Largest epsilon, at the cap's delta, of one more Gaussian release that the cap allows.
 
         More than the difference of cap and :meth:`spent`: squares of noise parameters add up, not
-        epsilons. ``inf`` without a cap, 0 if nothing fits any more.
+        epsilons. ``inf`` without a cap, 0 if nothing fits any more. Several releases that use it
+        up one after the other are fine; what it says doesn't depend on rows.
         """
-        charges = self._read()
-        if self.epsilon is None or self.delta is None:
-            return math.inf
-        return remaining_epsilon(charges, self._relation(charges), self.epsilon, self.delta)
+        with self._session() as session:
+            charges, caps = list(session.charges), self._caps(session)
+        relation = self._relation(charges)
+        return min((remaining_epsilon(charges, relation, *cap) for cap in caps), default=math.inf)
 
     def statement(self, delta: float | None = None) -> str:
         """What was spent in total, and for whom, in plain words.
@@ -317,7 +318,7 @@ class PrivacyLedger:
                         "this in-memory ledger is a copy from another process, where its spends "
                         f"would get lost: {_PATH_ADVICE}"
                     )
-                yield _InMemory(self._charges)
+                yield _InMemory(self._charges, self._terms)
             return
         with self._file.session(write=write) as session:
             # A cap that another process gave the file holds here, too.
@@ -338,11 +339,17 @@ class PrivacyLedger:
             )
         relation = self._relation(charges)
         add_up(charges, relation)  # or refuse: not every spend means something under it
-        if self.epsilon is not None and self.delta is not None:
+        for cap in self._caps(session):
             check_order(charges)
-            if not fits(charges, relation, self.epsilon, self.delta):
-                raise BudgetExceededError(refusal(charges, relation, self.epsilon, self.delta))
+            if not fits(charges, relation, *cap):
+                raise BudgetExceededError(refusal(charges, relation, *cap))
         session.append(charge)
+
+    def _caps(self, session: Session | _InMemory) -> set[tuple[float, float]]:
+        # What fits under a tighter cap of this object may not fit under that of the file: each
+        # certifies by its own Renyi orders.
+        both = ((terms.epsilon, terms.delta) for terms in (self._terms, session.terms))
+        return {(e, d) for e, d in both if e is not None and d is not None}
 
     def _relation(self, charges: Sequence[Charge]) -> Adjacency:
         if self.adjacency is not None:
@@ -373,6 +380,7 @@ class PrivacyLedger:
 @dataclass(frozen=True)
 class _InMemory:
     charges: list[Charge]
+    terms: Terms
 
     def append(self, charge: Charge) -> None:
         self.charges.append(charge)

@@ -81,8 +81,7 @@ def _after_fork_in_child() -> None:
     lock.release()
 
 
-if hasattr(os, "register_at_fork"):
-    # The child runs in the thread that took the lock before the fork, so it may release it.
-    os.register_at_fork(
-        before=lock.acquire, after_in_parent=lock.release, after_in_child=_after_fork_in_child
-    )
+# Windows has no fork. The child runs in the thread that took the lock, so it may release it.
+getattr(os, "register_at_fork", lambda **_: None)(
+    before=lock.acquire, after_in_parent=lock.release, after_in_child=_after_fork_in_child
+)

@@ -231,13 +231,13 @@ def test_the_extra_delta_against_a_mechanism_that_attains_it():
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.2, 1.0, 5.0])
 @pytest.mark.parametrize("extra", [1e-12, 1e-6, 0.01, 0.5])
-def test_the_extra_delta_is_within_the_formula_for_thresholds(epsilon, extra):
-    # delta_G(epsilon + log(1 - extra)) + extra (arXiv 2202.01100), above and not by much.
+def test_the_extra_delta_is_within_the_looser_formula(epsilon, extra):
+    # delta_G(epsilon + log(1 - extra)) + extra is above, and not by much.
     mu = 0.25
-    theirs = gaussian_delta(max(epsilon + math.log1p(-extra), 0.0), mu) + extra
-    assert composed_delta(epsilon, mu, extra) <= theirs
+    looser = gaussian_delta(max(epsilon + math.log1p(-extra), 0.0), mu) + extra
+    assert composed_delta(epsilon, mu, extra) <= looser
     if extra < 1e-3:
-        assert composed_delta(epsilon, mu, extra) == pytest.approx(theirs, rel=1e-3)
+        assert composed_delta(epsilon, mu, extra) == pytest.approx(looser, rel=1e-3)
 
 
 @pytest.mark.parametrize("delta", [0.3, 1e-5, 1e-12])

@@ -394,6 +394,14 @@ def test_what_goes_on_from_a_copy_has_its_history_and_cap(elsewhere):
     assert (len(other.entries), len(ledger.entries)) == (2, 1)
 
 
+def test_in_a_worker_no_copy_goes_on(elsewhere, monkeypatch):
+    text = pickle.dumps(PrivacyLedger())
+    elsewhere()
+    monkeypatch.setattr(ledger_module, "in_worker_of", lambda owner: True)
+    with pytest.raises(BudgetExceededError, match=r"worker process.*PrivacyLedger\(path="):
+        pickle.loads(text).continued()
+
+
 def test_all_copies_of_a_ledger_go_on_as_one(elsewhere):
     ledger = PrivacyLedger()
     early = pickle.dumps(ledger)

@@ -1,6 +1,7 @@
 """What all synthesizers share: sampling, retraining, the ledger, scikit-learn's conventions."""
 
 import gc
+import os
 import pickle
 import warnings
 
@@ -20,7 +21,12 @@ from skdpgen import (
     Schema,
 )
 from skdpgen.data import Numeric
-from skdpgen.exceptions import BudgetExceededError, InputError, PrivacyWarning
+from skdpgen.exceptions import (
+    BudgetExceededError,
+    InputError,
+    PrivacyParameterError,
+    PrivacyWarning,
+)
 from skdpgen.privacy import processes
 from skdpgen.privacy.processes import Process
 
@@ -350,3 +356,48 @@ def test_processes_share_a_ledger_file_and_its_cap(make, schema, table, tmp_path
     with pytest.raises(BudgetExceededError):
         synthesizer.fit(table)
     assert len(PrivacyLedger(**cap).entries) == 2
+
+
+def test_workers_do_not_spend_from_a_ledger_of_a_synthesizer(make, schema, table, noise_calls):
+    """Clones in a grid search, the same object twice: their spends would end with the worker."""
+    synthesizer = make(schema)
+    with joblib.Parallel(n_jobs=2, backend="multiprocessing") as parallel:
+        for fit in (clone(synthesizer).fit, synthesizer.fit):
+            with pytest.raises(BudgetExceededError, match=r"PrivacyLedger\(path=\.\.\.\)"):
+                parallel([joblib.delayed(fit)(table) for _ in range(2)])
+    synthesizer.fit(table)
+    assert len(synthesizer.ledger_.entries) == len(noise_calls) == 1
+
+
+def test_a_template_loaded_elsewhere_goes_on_silently(make, schema, table, monkeypatch):
+    content = pickle.dumps(make(schema))
+    monkeypatch.setattr("skdpgen.privacy.ledger._kept", {})
+    monkeypatch.setattr("skdpgen.privacy.ledger._live", {})
+    monkeypatch.setitem(processes._state, "current", Process("later", os.getpid(), ""))
+    loaded = pickle.loads(content)
+    twin = clone(loaded)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loaded.fit(table)
+    with pytest.warns(PrivacyWarning, match="comes from another process"):
+        twin.fit(table)
+    assert twin.ledger_ is loaded.ledger_
+    assert len(twin.ledger_.entries) == 2
+
+
+def test_the_statement_says_why_a_total_is_infinite(fitted):
+    fitted.ledger_.record_unprotected("read rows for selection")
+    statement = fitted.privacy_statement()
+    assert statement.startswith("(1, 1e-05)-differentially private")
+    assert "epsilon = inf" in statement
+    assert "read rows for selection" in statement
+
+
+def test_a_ledger_file_left_behind_does_not_stop_the_statement(make, schema, table, tmp_path):
+    path = tmp_path / "ledger.db"
+    synthesizer = make(schema, ledger=PrivacyLedger(path=path)).fit(table)
+    statement = synthesizer.privacy_statement()
+    path.unlink()
+    assert synthesizer.privacy_statement() == f"{statement} Its ledger can't be read here."
+    with pytest.raises(PrivacyParameterError, match="is gone"):
+        synthesizer.fit(table)
