@@ -141,7 +141,7 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
             features=code_features(features),
         )
         plan = plan_of(codec, features)
-        ledger = self._ledger_in_use()
+        ledger = self._ledger_in_use(stacklevel=4)
         # With units the number of rows is private: another unit may bring more or fewer.
         if self.adjacency == "replace-one" and units is None:
             warn_of_large_delta(self.delta, n, stacklevel=4)
