@@ -34,7 +34,7 @@ from skdpgen.model_selection import (
     ReleaseSearchCV,
     _held_out,
 )
-from skdpgen.model_selection import release_search as module
+from skdpgen.model_selection import _search as module
 
 SCHEMA = Schema(
     {
