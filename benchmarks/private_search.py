@@ -19,8 +19,9 @@ from _common import Stopwatch, loader, mean_and_spread, parser, write_result
 from _scores import score
 from _sets import Prepared, prepare
 
-from skdpgen import DPMERFSynthesizer, InteractionFeatures, PrivateSearchCV
+from skdpgen import DPMERFSynthesizer, InteractionFeatures
 from skdpgen.exceptions import PrivacyWarning
+from skdpgen.model_selection import PrivateSearchCV
 from skdpgen.privacy import PrivateSelection, Repetitions, noise_multiplier
 
 EPSILON, DELTA = 1.0, 1e-5

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from .features.settings import GaussianFeatures as GaussianFeatures
     from .features.settings import InteractionFeatures as InteractionFeatures
     from .generators.mixture import MixtureGenerator as MixtureGenerator
-    from .model_selection.private import PrivateSearchCV as PrivateSearchCV
     from .pipeline import SynthesisPipeline as SynthesisPipeline
     from .pipeline import make_synthesis_pipeline as make_synthesis_pipeline
     from .privacy.ledger import PrivacyLedger as PrivacyLedger
@@ -38,7 +37,6 @@ __getattr__, __dir__, __all__ = attach(
         "InteractionFeatures": "features.settings",
         "MixtureGenerator": "generators.mixture",
         "PrivacyLedger": "privacy.ledger",
-        "PrivateSearchCV": "model_selection.private",
         "Release": "privacy.release",
         "Schema": "data.schema",
         "SlicedFDivSynthesizer": "synthesizers.sliced",

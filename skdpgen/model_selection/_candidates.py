@@ -16,6 +16,7 @@ from skdpgen.privacy.release import Release
 from skdpgen.synthesizers._embedding import EmbeddingSynthesizer
 from skdpgen.synthesizers._feature_maps import FeatureMap
 from skdpgen.synthesizers._table import TableCodec
+from skdpgen.synthesizers.sliced_rows import SlicedRowsSynthesizer
 
 __all__ = [
     "Candidate",
@@ -36,7 +37,7 @@ class Candidate(BaseEstimator):
     Parameters
     ----------
     synthesizer : EmbeddingSynthesizer
-        With a release; what it was trained to be doesn't matter.
+        With a release. Whether it was trained, and on what, doesn't matter.
     """
 
     def __init__(self, synthesizer: EmbeddingSynthesizer) -> None:
@@ -115,14 +116,13 @@ def check_estimator(estimator: object) -> EmbeddingSynthesizer:
     """
     if isinstance(estimator, EmbeddingSynthesizer):
         return estimator
-    name = type(estimator).__name__
     reason = "a search over one release needs DPMERFSynthesizer or SlicedFDivSynthesizer"
-    if name == "SlicedRowsSynthesizer":
+    if isinstance(estimator, SlicedRowsSynthesizer):
         reason = (
             "its release is one noisy line a row and not a table of means, so no part of it can be "
-            "held out with a known error; retrain is free, and PrivateSearchCV compares settings"
+            "held out with a known error; retrain it with each setting, which is free, and compare"
         )
-    raise InputError(f"{name} can't be searched on its release: {reason}.")
+    raise InputError(f"{type(estimator).__name__} can't be searched on its release: {reason}.")
 
 
 def check_names(estimator: EmbeddingSynthesizer, space: object) -> None:
@@ -154,8 +154,8 @@ def check_names(estimator: EmbeddingSynthesizer, space: object) -> None:
                 )
             raise InputError(
                 f"{name!r} is a privacy parameter: each of its values needs a release of its own, "
-                f"which reads rows and costs privacy. Search over such parameters with "
-                f"PrivateSearchCV, which accounts for it, or set it once and fit. Nothing was "
+                f"which reads rows and costs privacy. Set it once and fit, or search over "
+                f"features and slices with PrivateSearchCV, which accounts for it. Nothing was "
                 f"charged. Free to search: {', '.join(free)}."
             )
 

@@ -62,6 +62,8 @@ def held_out_error(
         * ``sum_cb (p_c q_cb - t_cb)^2`` for slices, over the cells b.
 
         With a private number of rows, means over the table are sums over the released number.
+        The noise is what the release says of itself: for one made with insecure noise of another
+        scale the result is off by a constant.
     """
     features = feature_map_of(release)
     parts = np.sort(parts)

@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from skdpgen.data.frames import as_series, as_table
-from skdpgen.data.schema import Schema
 from skdpgen.evaluation.tstr import METRICS, tstr_scores
 from skdpgen.exceptions import InputError
 from skdpgen.privacy.release import Release
@@ -81,9 +80,9 @@ class TSTRScorer:
         names = list(codec.preprocessor.template_.names)
         target = codec.schema.target if self.target is None else self.target
         sample = estimator.sample(n_samples, self.random_state)
-        synthetic = sample if isinstance(sample, tuple) else (sample, None)
+        rows, labels = sample if isinstance(sample, tuple) else (sample, None)
         scores = tstr_scores(
-            _joined(*synthetic, names, target),
+            _joined(rows, labels, names, target),
             _joined(X, y, names, target),
             codec.schema,
             target=target,

@@ -146,7 +146,7 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
         # shows before the charge.
         planned = self._planned(X, y, schema, public_n, units, seeds, plan_of, entries)
         facts = planned[0].public_schema()
-        ledger = self._ledger_in_use()
+        ledger = self._ledger_in_use(stacklevel=4)
         # With units the number of rows is private: another unit may bring more or fewer.
         if public_n is not None:
             warn_of_large_delta(self.delta, n, stacklevel=4)

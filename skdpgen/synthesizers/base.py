@@ -230,7 +230,7 @@ class ReleaseSynthesizer(BaseEstimator):
 
     # -- internals --------------------------------------------------------------------------------
 
-    def _ledger_in_use(self) -> PrivacyLedger:
+    def _ledger_in_use(self, *, stacklevel: int = 3) -> PrivacyLedger:
         ledger = checked_ledger(self.ledger)
         if ledger is not None:
             return ledger
@@ -244,7 +244,7 @@ class ReleaseSynthesizer(BaseEstimator):
                     "the spends so far, but the original won't see new ones. Use ledger="
                     "PrivacyLedger(path=...) where several processes fit on the same rows.",
                     PrivacyWarning,
-                    stacklevel=3,
+                    stacklevel=stacklevel,
                 )
         return own
 

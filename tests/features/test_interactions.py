@@ -156,3 +156,26 @@ def test_what_auto_chooses_from_public_facts(facts, orders, n_harmonics):
     drawn = asked.draw(atoms, facts, np.random.RandomState(0))
     assert {len(subset) for subset in drawn.subsets} == {1}
     assert drawn.n_harmonics == 2
+
+
+def test_a_part_of_the_map_has_whole_families_at_their_coordinates():
+    atoms = layout(3, -8, 4)
+    features = draw(atoms, n_frequencies=60, n_harmonics=4)
+    assert features.n_parts == 15
+    parts = np.array([9, 0, 4, 13])
+    part = features.part(parts)
+    assert part.n_parts == 4
+    everything = [np.concatenate([t.T for t in tables], axis=1) for tables in features.waves()]
+    kept = [np.concatenate([t.T for t in tables], axis=1) for tables in part.waves()]
+    by_wave = [wave for tables in everything for wave in tables]
+    waves = features.coordinates(parts)
+    assert waves.tolist() == [*waves[:16], *(60 + waves[:16])]
+    chosen = [by_wave[i] for i in waves[:16]]
+    found = [wave for tables in kept for wave in tables]
+    assert all(np.array_equal(a, b) for a, b in zip(chosen, found, strict=True))
+    # Of every family the waves at one, two, three and four times its phases are there.
+    for tables in part.waves():
+        first = tables[0][:, : tables[0].shape[1] // 4]
+        for k in (2, 3, 4):
+            own = tables[0][:, (k - 1) * first.shape[1] :][:, : first.shape[1]]
+            assert np.array_equal(own, first * np.uint16(k))

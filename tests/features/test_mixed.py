@@ -117,3 +117,17 @@ def test_embedding_has_the_gradient_of_its_formula():
     rows = torch.as_tensor(encoded_rows(3), dtype=torch.float64).requires_grad_()
     # Analytic against numerical derivatives, in double precision.
     assert torch.autograd.gradcheck(features, rows)
+
+
+def test_a_part_of_the_embedding_has_the_coordinates_of_the_whole():
+    import torch
+
+    features, rows = feature_map(n_features=20), torch.as_tensor(encoded_rows(5)).float()
+    whole = features.embedding()(rows)
+    parts = np.array([7, 2])
+    assert features.n_parts == 10
+    assert features.coordinates(parts).tolist() == [7, 2, 17, 12]
+    found = features.embedding(parts)(rows)
+    assert torch.equal(found[:, 4:], whole[:, 20:])
+    # Products of other shapes round otherwise.
+    assert found[:, :4].numpy() == pytest.approx(whole[:, [7, 2, 17, 12]].numpy(), abs=1e-6)

@@ -446,3 +446,12 @@ def test_tables_that_do_not_fit():
         replace(features, tables=((high + np.uint16(1), b), second))
     # A wrapped slice has no range to leave.
     replace(features, tables=((high + np.uint16(1), b), second), directions="wrapped")
+
+
+@pytest.mark.parametrize("directions", DIRECTIONS)
+def test_a_part_of_the_map_has_the_slices_of_the_whole_in_order(directions):
+    features = draw(MIXED, directions)
+    codes = random_codes(MIXED, 50)
+    part = features.part(np.array([12, 3, 29]))
+    assert (features.n_parts, part.n_parts) == (30, 3)
+    assert np.array_equal(part.cells(codes), features.cells(codes)[:, [3, 12, 29]])

@@ -112,3 +112,17 @@ def test_settings_are_stored_untouched():
         "spread": 0.5,
         "floor_ratio": 0.9,
     }
+
+
+def test_expectations_of_products_are_those_over_all_combinations(mixture):
+    rng = np.random.default_rng(0)
+    first, second = (rng.normal(size=(n, 6, 2)) @ [1, 1j] for n in (BINS, 3))
+    shares = mixture.shares.sum(axis=1)
+    both = [np.einsum("ab,am,bm->m", joint(mixture, c), first, second) for c in (0, 1)]
+    found = mixture.expectation((0, 1), (first, second))
+    # The columns' probabilities are in float32, and sum to 1 as well as that allows.
+    assert found == pytest.approx(shares[:, None] * np.array(both), rel=1e-6)
+    alone = [joint(mixture, c).sum(axis=0) @ second for c in (0, 1)]
+    assert mixture.expectation((1,), (second,)) == pytest.approx(
+        shares[:, None] * np.array(alone), rel=1e-6
+    )

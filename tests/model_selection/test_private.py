@@ -16,7 +16,6 @@ from skdpgen import (
     InteractionFeatures,
     MixtureGenerator,
     PrivacyLedger,
-    PrivateSearchCV,
     Release,
     SlicedFDivSynthesizer,
     SlicedRowsSynthesizer,
@@ -30,7 +29,7 @@ from skdpgen.exceptions import (
     SkdpgenError,
     SkdpgenWarning,
 )
-from skdpgen.model_selection import _private_runs, private
+from skdpgen.model_selection import PrivateSearchCV, _private_runs, private
 from skdpgen.model_selection._private_runs import Trial, distance
 from skdpgen.privacy.private_selection import PrivateSelection
 from skdpgen.privacy.selection import Repetitions

@@ -305,3 +305,38 @@ def test_with_units_the_number_of_rows_stays_private(make_mixture, schema, table
     release = synthesizer.fit(table, unit_id=units).release_
     found = InteractionFeatureMap.from_release(release).subsets
     assert {len(subset) for subset in found} == {2, 3}
+
+
+def test_parts_of_a_release_keep_its_scales(make_mixture, schema, table):
+    release = make_mixture(schema).fit(table).release_
+    features = InteractionFeatureMap.from_release(release)
+    settings = MixtureSettings(batch_size=1000)
+    whole = mixture_target(features, release, settings, balanced=True)
+    part = mixture_target(features, release, settings, True, parts=np.array([3, 0, 11]))
+    assert sum(group.size for group in part.groups) == 12
+    assert part.feature_stddev == whole.feature_stddev
+    assert np.array_equal(part.one_way, whole.one_way)
+    # All coordinates have the same noise, so the one-way tables weigh more beside fewer waves.
+    assert 12 * part.one_way_weight == pytest.approx(60 * whole.one_way_weight, rel=1e-12)
+    floor = 2 * part.feature_stddev**2
+    floor += part.one_way_weight * sum(part.n_codes) * part.one_way_stddev**2
+    assert part.noise_floor == pytest.approx(part.class_weights.sum() * floor, rel=1e-12)
+    waves = {tuple(w) for group in whole.groups for w in group.cosines.numpy()}
+    assert {tuple(w) for group in part.groups for w in group.cosines.numpy()} < waves
+
+
+def test_retraining_takes_settings_of_the_generator(make_mixture, schema, table):
+    mixture = MixtureGenerator(8, n_mixtures=2)
+    synthesizer = make_mixture(schema, generator=mixture).fit(table)
+    synthesizer.retrain(generator__n_components=4)
+    assert synthesizer.generator_.n_components == 4
+    assert synthesizer.generator.n_components == 4
+    # The object that the user gave is the user's.
+    assert mixture.n_components == 8
+    with pytest.raises(InputError, match="n_components must be at least 1"):
+        synthesizer.retrain(generator__n_components=0)
+    assert synthesizer.generator.n_components == 4
+    with pytest.raises(InputError, match="'features' isn't a post-processing parameter"):
+        synthesizer.retrain(features__n_frequencies=5)
+    with pytest.raises(InputError, match="class_weight = 'balanced' has no parameters of its own"):
+        synthesizer.retrain(class_weight__x=1)

@@ -144,3 +144,25 @@ def test_settings_out_of_range_are_named(parameters, message):
 def test_unknown_device_is_refused():
     with pytest.raises(InputError, match="device 'abacus'"):
         resolve_device("abacus")
+
+
+def test_a_part_of_the_features_is_weighted_like_the_whole():
+    settings = TrainingSettings(20, 100, 1e-2, "reweighted", device="cpu")
+    built = build_generator("mlp", LAYOUT, 2, seed=0)
+
+    def floor(n_features, noise=0.2):
+        part = train(
+            built,
+            lambda rows: rows[:, :2],
+            TARGET[:, :2],
+            SHARES,
+            noise,
+            settings,
+            n_features=n_features,
+        )
+        return part.noise_floor
+
+    # Weights 1 / (p_c^2 + D s^2), with D that of the whole; two features are compared.
+    expected = 2 * 0.04 * (1 / (SHARES**2 + 4 * 0.04)).sum()
+    assert floor(4) == pytest.approx(expected, rel=1e-6)
+    assert floor(None) == floor(2) != floor(4)
