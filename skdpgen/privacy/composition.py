@@ -86,7 +86,8 @@ def add_up(charges: Iterable[Charge], relation: Adjacency) -> _Total:
         elif relation == "add-remove":
             raise PrivacyParameterError(
                 "a replace-one spend can't be added to an add-remove ledger: it says nothing "
-                "about adding or removing a row."
+                "about adding or removing a row. In a ledger with a cap the first spend fixes the "
+                "relation; one made with adjacency='replace-one' takes both kinds."
             )
         elif entry.extra_delta:
             raise PrivacyParameterError(
