@@ -31,6 +31,7 @@ __all__ = ["Charge", "add_up", "check_order", "fits", "total_epsilon"]
 Charge = tuple[LedgerEntry, ...]
 
 # Half of the slack in delta that calibration keeps; the other half is for what formulas leave out.
+# Sums of Gaussians need none: they leave out nothing but rounding.
 _SLACK = 5e-9
 # Orders that a cap may be certified by, beside its own; they share a tenth of its delta.
 _SPARE_ORDERS = (1.25, 1.5, 2.0, 3.0, 5.0, 9.0, 17.0, 33.0, 65.0, 129.0)

@@ -45,8 +45,9 @@ class PrivacyLedger(LedgerStorage):
     Raises
     ------
     PrivacyParameterError
-        If the cap or the adjacency is out of range or contradicts the file, or the file can't be
-        used: it is no ledger, damaged, or in a place that can't be written to.
+        If the cap or the adjacency is out of range or contradicts the file, the spends in the file
+        are beyond the cap, or the file can't be used: it is no ledger, damaged, has a second name,
+        or is in a place that can't be written to.
 
     Notes
     -----

@@ -127,11 +127,11 @@ class LedgerFile:
     @contextlib.contextmanager
     def _transaction(self, *, write: bool) -> Iterator[sqlite3.Connection]:
         """What is done within is on the disk afterwards, or, after an error, undone."""
+        deadline = time.monotonic() + _TIMEOUT
         with self._explained(), contextlib.ExitStack() as stack:
-            deadline = time.monotonic() + _TIMEOUT
             while True:
                 try:
-                    connection = self._begin(stack, write=write)
+                    connection = stack.enter_context(self._begun(write=write))
                     break
                 except (BlockingIOError, sqlite3.OperationalError) as error:
                     if not _is_busy(error) or time.monotonic() > deadline:
@@ -141,29 +141,27 @@ class LedgerFile:
             yield connection
             connection.execute("COMMIT")
 
-    def _begin(self, stack: contextlib.ExitStack, *, write: bool) -> sqlite3.Connection:
+    @contextlib.contextmanager
+    def _begun(self, *, write: bool) -> Iterator[sqlite3.Connection]:
         if not os.path.isfile(self.path):
             kind = "isn't a file" if os.path.lexists(self.path) else "is gone"
             raise PrivacyParameterError(
                 f"the ledger file {self.path!r} {kind}: nothing can be charged, and what was spent "
                 f"isn't known."
             )
-        with contextlib.ExitStack() as attempt:
-            attempt.enter_context(lock)
-            attempt.enter_context(held(self.path))
+        # Never creates: a new file would forget what was spent.
+        uri = f"{Path(self.path).as_uri()}?mode=rw"
+        with lock, held(self.path):
             check_single_name(self.path)
-            # Never creates: a new file would forget what was spent.
-            uri = f"{Path(self.path).as_uri()}?mode=rw"
             connection = sqlite3.connect(uri, uri=True, timeout=0, isolation_level=None)
-            attempt.enter_context(contextlib.closing(connection))
-            connection.execute("PRAGMA synchronous = EXTRA")
-            connection.execute("PRAGMA fullfsync = ON")
-            # EXCLUSIVE locks before entries are read, so that no spend slips between the check and
-            # the insert, and lets nobody in who would stop the commit.
-            connection.execute("BEGIN EXCLUSIVE" if write else "BEGIN")
-            _check_content(connection)
-            stack.push(attempt.pop_all())
-        return connection
+            with contextlib.closing(connection):
+                connection.execute("PRAGMA synchronous = EXTRA")
+                connection.execute("PRAGMA fullfsync = ON")
+                # EXCLUSIVE locks before entries are read, so that no spend slips between the check
+                # and the insert, and lets nobody in who would stop the commit.
+                connection.execute("BEGIN EXCLUSIVE" if write else "BEGIN")
+                _check_content(connection)
+                yield connection
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:

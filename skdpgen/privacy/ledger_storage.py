@@ -178,13 +178,19 @@ class LedgerStorage:
     @contextlib.contextmanager
     def _session(self, *, write: bool = False) -> Iterator[Session | LedgerMemory]:
         """All charges, and how to append one, while nobody else can write."""
-        with contextlib.ExitStack() as stack:
-            with lock:  # a ledger may move into a file, but never back
-                store = self._store
-                if isinstance(store, LedgerMemory):
-                    stack.enter_context(lock)
-            opened: AbstractContextManager[Session | LedgerMemory] = store.session(write=write)
-            session = stack.enter_context(opened)
+        with lock:
+            if isinstance(self._store, LedgerMemory):
+                with self._opened(write=write) as session:
+                    yield session
+                return
+        # A ledger may move into a file, but never back.
+        with self._opened(write=write) as session:
+            yield session
+
+    @contextlib.contextmanager
+    def _opened(self, *, write: bool) -> Iterator[Session | LedgerMemory]:
+        opened: AbstractContextManager[Session | LedgerMemory] = self._store.session(write=write)
+        with opened as session:
             # A cap that another process gave the file holds here, too.
             self._terms = self._terms.completed(session.terms)
             yield session

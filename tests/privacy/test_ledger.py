@@ -1,10 +1,12 @@
 """The ledger: exact totals, a cap that holds, and no copy that loses a spend."""
 
+import contextlib
 import copy
 import gc
 import math
 import os
 import pickle
+import signal
 import threading
 import time
 from dataclasses import replace
@@ -612,3 +614,32 @@ def test_a_charge_within_a_charge_is_refused(monkeypatch, tmp_path):
     assert len(ledger.entries) == 1
     monkeypatch.undo()
     ledger.charge(entry(1e-3))
+
+
+def test_interrupted_charges_leave_no_lock_and_are_on_record_if_confirmed(storage):
+    """Signals at random moments, as from Ctrl-C."""
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    ledger, confirmed, room = PrivacyLedger(**storage), 0, 2e-2 if storage else 5e-4
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for _ in range(60 if storage else 600):
+            with contextlib.suppress(KeyboardInterrupt):
+                try:
+                    seconds = 2e-5 + room * int.from_bytes(os.urandom(2), "big") / 2**16
+                    signal.setitimer(signal.ITIMER_REAL, seconds)
+                    ledger.charge(entry(1e-3))
+                    confirmed += 1
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    thread = threading.Thread(target=ledger.charge, args=(entry(0.1),), daemon=True)
+    thread.start()
+    thread.join(20)
+    assert not thread.is_alive()
+    assert len(ledger.entries) > confirmed
+    assert ledger.entries[-1] == entry(0.1)
