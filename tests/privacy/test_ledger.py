@@ -576,14 +576,20 @@ def test_threads_share_the_cap(storage):
 
 def test_first_ledgers_of_a_process_made_in_threads_are_at_home(monkeypatch):
     """All find that the process has no name yet; it must get one, not one a thread."""
+    read = processes._parent_and_start
+
+    def slow(pid):
+        time.sleep(0.1)
+        return read(pid)
+
+    monkeypatch.setattr(processes, "_parent_and_start", slow)
     monkeypatch.setattr(processes, "_state", {})
     made = []
-    with processes.lock:
-        make = threading.Thread
-        threads = [make(target=lambda: made.append(PrivacyLedger(1.0, 1e-5))) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        time.sleep(0.1)
+    threads = [
+        threading.Thread(target=lambda: made.append(PrivacyLedger(1.0, 1e-5))) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
     for thread in threads:
         thread.join()
     for ledger in made:
