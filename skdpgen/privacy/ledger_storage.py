@@ -127,17 +127,18 @@ class LedgerStorage:
     def _successor(self, copy: LedgerMemory, path: str | os.PathLike[str] | None) -> Self:
         """What goes on here from a detached copy, with what this one knows."""
         ledger: Self | None = _going_on.get(self._key)
-        if descends_from(copy.owner) or (in_worker() and path is None):
+        in_file = path is not None or (ledger is not None and ledger.path is not None)
+        if descends_from(copy.owner) or (in_worker() and not in_file):
             raise BudgetExceededError(
                 "this is a worker process, and its in-memory ledger a copy of one that was made "
                 f"elsewhere: spends would get lost here. {WAY_OUT}"
             )
+        if copy.terms.caps and not in_file:
+            raise BudgetExceededError(
+                "this in-memory ledger with a cap is a copy from another process: each process "
+                f"that went on with a copy would spend what is left. {WAY_OUT}"
+            )
         if ledger is None:
-            if copy.terms.caps and path is None:
-                raise BudgetExceededError(
-                    "this in-memory ledger with a cap is a copy from another process: each process "
-                    f"that went on with a copy would spend what is left. {WAY_OUT}"
-                )
             ledger = type(self)(self.epsilon, self.delta, adjacency=self.adjacency)
         if isinstance(ledger._store, LedgerMemory):
             # Entries of a copy that was made later than the one before.
@@ -152,6 +153,8 @@ class LedgerStorage:
             copied = self._store.charges
         elif path != self.path:
             raise PrivacyParameterError(f"this ledger lives in a file already: {self.path!r}.")
+        elif not copied:
+            return
         file = LedgerFile(path)
         file.open(self._terms, (key, copied))
         self._store = file

@@ -538,7 +538,17 @@ def test_in_a_worker_of_others_a_copy_goes_on_in_a_file(elsewhere, monkeypatch, 
     monkeypatch.setattr(ledger_storage, "in_worker", lambda: True)
     with pytest.raises(BudgetExceededError, match=r"made elsewhere.*continued\(path="):
         pickle.loads(text).continued()
-    pickle.loads(text).continued(path=tmp_path / "a.db").charge(entry(0.1))
+    moved = pickle.loads(text).continued(path=tmp_path / "a.db")
+    moved.charge(entry(0.1))
+    assert pickle.loads(text).continued() is moved
+
+
+def test_a_ledger_of_a_file_goes_on_there(tmp_path):
+    ledger = PrivacyLedger(path=tmp_path / "a.db")
+    ledger.charge(entry(0.1))
+    assert ledger.continued() is ledger.continued(path=tmp_path / "a.db") is ledger
+    with pytest.raises(PrivacyParameterError, match="lives in a file already"):
+        ledger.continued(path=tmp_path / "b.db")
 
 
 def test_all_copies_of_a_ledger_go_on_as_one(elsewhere):
