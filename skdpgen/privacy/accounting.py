@@ -281,7 +281,7 @@ def compose_gaussian(mus: Iterable[float]) -> float:
     >>> compose_gaussian([3.0, 4.0])
     5.0
     """
-    return math.sqrt(math.fsum(mu * mu for mu in mus))
+    return math.hypot(*mus)
 
 
 def compose_extra_delta(extra_deltas: Iterable[float]) -> float:

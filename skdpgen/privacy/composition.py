@@ -31,6 +31,7 @@ __all__ = ["Charge", "add_up", "check_order", "fits", "total_epsilon"]
 Charge = tuple[LedgerEntry, ...]
 
 # Half of the slack in delta that calibration keeps; the other half is for what formulas leave out.
+# Sums of Gaussians need none: they leave out nothing but rounding.
 _SLACK = 5e-9
 # Orders that a cap may be certified by, beside its own; they share a tenth of its delta.
 _SPARE_ORDERS = (1.25, 1.5, 2.0, 3.0, 5.0, 9.0, 17.0, 33.0, 65.0, 129.0)
@@ -86,7 +87,8 @@ def add_up(charges: Iterable[Charge], relation: Adjacency) -> _Total:
         elif relation == "add-remove":
             raise PrivacyParameterError(
                 "a replace-one spend can't be added to an add-remove ledger: it says nothing "
-                "about adding or removing a row."
+                "about adding or removing a row. In a ledger with a cap the first spend fixes the "
+                "relation; one made with adjacency='replace-one' takes both kinds."
             )
         elif entry.extra_delta:
             raise PrivacyParameterError(

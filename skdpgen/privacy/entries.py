@@ -129,6 +129,7 @@ class LedgerEntry:
             self.unit in ("row", "unit")
             and _is_integer(self.sensitivity_squared, 1, 2**120)
             and _is_integer(self.rows_per_unit, 1, MAXIMUM_ROWS_PER_UNIT)
+            and (self.unit == "unit" or self.rows_per_unit == 1)
             and _is_text(self.mechanism)
             and _is_number(self.noise_stddev, 0, 1e100)
             and _is_number(self.epsilon, 0, math.inf)

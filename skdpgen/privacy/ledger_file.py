@@ -11,68 +11,38 @@ import contextlib
 import json
 import os
 import sqlite3
+import time
 import uuid
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from skdpgen.exceptions import PrivacyParameterError
-from skdpgen.privacy.accounting import check_epsilon_delta
-from skdpgen.privacy.composition import Charge, add_up
-from skdpgen.privacy.entries import Adjacency, LedgerEntry, check_adjacency
+from skdpgen.privacy.composition import Charge
+from skdpgen.privacy.entries import LedgerEntry
+from skdpgen.privacy.ledger_lock import NEW, check_single_name, held
+from skdpgen.privacy.ledger_rules import Terms, check_history
 from skdpgen.privacy.processes import lock
 
-__all__ = ["LedgerFile", "Session", "Terms", "charge_from_plain", "plain_charge"]
+__all__ = ["LedgerFile", "Session", "absolute", "charge_from_plain", "plain_charge"]
 
 _TIMEOUT = 60.0  # seconds to wait while other processes write
+_PAUSE = 0.005  # seconds between two tries
 
 
-@dataclass(frozen=True)
-class Terms:
-    """Cap and neighbouring relation; None where there is none."""
+def absolute(path: object) -> str:
+    """A path without links and "..": links and the working directory may change later.
 
-    epsilon: float | None = None
-    delta: float | None = None
-    adjacency: Adjacency | None = None
-
-    def __post_init__(self) -> None:
-        if (self.epsilon is None) != (self.delta is None):
-            raise PrivacyParameterError("a cap needs both epsilon and delta.")
-        if self.epsilon is not None and self.delta is not None:
-            epsilon, delta = check_epsilon_delta(self.epsilon, self.delta)
-            object.__setattr__(self, "epsilon", epsilon)
-            object.__setattr__(self, "delta", delta)
-        if self.adjacency is not None:
-            check_adjacency(self.adjacency)
-
-    def completed(self, other: Terms) -> Terms:
-        """These terms, and the other's where these say nothing."""
-        joint = self
-        if self.epsilon is None:
-            joint = replace(joint, epsilon=other.epsilon, delta=other.delta)
-        return replace(joint, adjacency=self.adjacency or other.adjacency)
-
-    def check_within(self, other: Terms) -> None:
-        """Refuse a cap that is looser than the other, and another relation.
-
-        Raises
-        ------
-        PrivacyParameterError
-            Naming both.
-        """
-        for name in ("epsilon", "delta"):
-            mine, theirs = getattr(self, name), getattr(other, name)
-            if mine is not None and theirs is not None and mine > theirs:
-                raise PrivacyParameterError(
-                    f"the ledger file has a cap of {name} = {theirs!r}, and {mine!r} would be "
-                    f"looser. Leave out epsilon and delta to take the cap of the file, or give a "
-                    f"tighter one."
-                )
-        if None not in (self.adjacency, other.adjacency) and self.adjacency != other.adjacency:
-            raise PrivacyParameterError(
-                f"the ledger file is for {other.adjacency} adjacency, not {self.adjacency}."
-            )
+    Raises
+    ------
+    PrivacyParameterError
+        If it is no name of a file.
+    """
+    text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else path
+    if not (isinstance(text, str) and text and "\0" not in text):
+        raise PrivacyParameterError(f"path must be the name of a file, got {path!r}.")
+    return os.path.realpath(text)
 
 
 class LedgerFile:
@@ -81,7 +51,7 @@ class LedgerFile:
     Parameters
     ----------
     path : str
-        Absolute.
+        See :func:`absolute`.
     key : str, default=""
         Name written into the file, if it has been seen: another file in its place is refused.
     seen : int, default=0
@@ -91,28 +61,47 @@ class LedgerFile:
     def __init__(self, path: str, key: str = "", seen: int = 0) -> None:
         self.path, self.key, self.seen = path, key, seen
 
-    def open(self, terms: Terms) -> None:
+    def open(self, terms: Terms, history: tuple[str, Sequence[Charge]] | None = None) -> None:
         """Create the file if there is none, check it, and write down terms that it lacks.
+
+        Parameters
+        ----------
+        terms : Terms
+        history : tuple of str and sequence of tuple of LedgerEntry, or None
+            Key and charges of a ledger that goes on in the file. They are written if the file is
+            new; else it has to be the file of that ledger, and to begin with them.
 
         Raises
         ------
         PrivacyParameterError
-            If it can't be created, read or written, is no ledger or a damaged one, or has stricter
-            terms.
+            If it can't be created, read or written, is no ledger or a damaged one, has stricter
+            terms or more spends than the terms allow, or another history.
         """
+        key, charges = history or (uuid.uuid4().hex, ())
         if not os.path.lexists(self.path):
-            self._create()
-        with self._connection() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            _check_tables(connection)
+            self._create(key, charges)
+        with self._transaction(write=True) as connection:
+            _upgrade(connection)
+            damage = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+            if damage != "ok":
+                raise sqlite3.DatabaseError(damage)
             session = Session(self, connection)
+            if history is not None and (
+                session.key != key or session.charges[: len(charges)] != list(charges)
+            ):
+                raise PrivacyParameterError(
+                    f"the ledger file {self.path!r} holds another history than this ledger: one of "
+                    f"the two lacks spends of the other, or they are for different tables. Give "
+                    f"the name of a new file."
+                )
             terms.check_within(session.terms)
+            # A first cap of the file, or one of our own that is tighter.
+            mine = terms.completed(session.terms)
+            if mine != session.terms:
+                check_history(session.charges, mine)
             joint = session.terms.completed(terms)
-            if joint.adjacency is not None:
-                add_up(session.charges, joint.adjacency)
             if joint != session.terms:
                 session.write_terms(joint)
-            connection.execute("COMMIT")
         self.key, self.seen = session.key, len(session.charges)
 
     @contextlib.contextmanager
@@ -124,10 +113,7 @@ class LedgerFile:
         PrivacyParameterError
             If the file is gone, was replaced, lacks entries, or can't be read or written.
         """
-        with self._connection() as connection:
-            # IMMEDIATE takes the write lock before the entries are read: no spend slips between
-            # the check and the insert.
-            connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+        with self._transaction(write=write) as connection:
             session = Session(self, connection)
             if self.key not in ("", session.key) or len(session.charges) < self.seen:
                 raise PrivacyParameterError(
@@ -136,52 +122,73 @@ class LedgerFile:
                     f"nothing is charged; bring back the newest copy."
                 )
             yield session
-            connection.execute("COMMIT")
-            self.seen = len(session.charges)
+        self.seen = len(session.charges)
 
     @contextlib.contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
+    def _transaction(self, *, write: bool) -> Iterator[sqlite3.Connection]:
+        """What is done within is on the disk afterwards, or, after an error, undone."""
+        deadline = time.monotonic() + _TIMEOUT
+        with self._explained(), contextlib.ExitStack() as stack:
+            while True:
+                try:
+                    connection = stack.enter_context(self._begun(write=write))
+                    break
+                except (BlockingIOError, sqlite3.OperationalError) as error:
+                    if not _is_busy(error) or time.monotonic() > deadline:
+                        raise
+                # Without our own lock: ledgers in memory and forks don't wait for a file.
+                time.sleep(_PAUSE)
+            yield connection
+            connection.execute("COMMIT")
+
+    @contextlib.contextmanager
+    def _begun(self, *, write: bool) -> Iterator[sqlite3.Connection]:
         if not os.path.isfile(self.path):
             kind = "isn't a file" if os.path.lexists(self.path) else "is gone"
             raise PrivacyParameterError(
                 f"the ledger file {self.path!r} {kind}: nothing can be charged, and what was spent "
                 f"isn't known."
             )
-        with lock, self._explained():
-            # Never creates: a new file would forget what was spent.
-            connection = sqlite3.connect(
-                f"{Path(self.path).as_uri()}?mode=rw",
-                uri=True,
-                timeout=_TIMEOUT,
-                isolation_level=None,
-            )
-            try:
+        # Never creates: a new file would forget what was spent.
+        uri = f"{Path(self.path).as_uri()}?mode=rw"
+        with lock, held(self.path):
+            check_single_name(self.path)
+            connection = sqlite3.connect(uri, uri=True, timeout=0, isolation_level=None)
+            with contextlib.closing(connection):
                 connection.execute("PRAGMA synchronous = EXTRA")
                 connection.execute("PRAGMA fullfsync = ON")
+                # EXCLUSIVE locks before entries are read, so that no spend slips between the check
+                # and the insert, and lets nobody in who would stop the commit.
+                connection.execute("BEGIN EXCLUSIVE" if write else "BEGIN")
+                _check_content(connection)
                 yield connection
-            finally:
-                connection.close()
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             raise PrivacyParameterError(
                 f"the ledger file {self.path!r} can't be used ({error}): it is no ledger, damaged, "
                 f"not writable, or locked by others for more than {_TIMEOUT:g} seconds. Nothing "
                 f"was read or released."
             ) from error
 
-    def _create(self) -> None:
+    def _create(self, key: str, charges: Sequence[Charge]) -> None:
         # Whole or not at all, and never over another: an empty file is always a damaged one.
-        new = f"{self.path}.{uuid.uuid4().hex}.new"
+        new = f"{self.path}.{uuid.uuid4().hex}{NEW}"
+        if not os.path.isdir(os.path.dirname(self.path)):
+            raise PrivacyParameterError(
+                f"the ledger file {self.path!r} can't be created: there is no such folder."
+            )
         try:
             with self._explained(), contextlib.closing(sqlite3.connect(new)) as connection:
                 connection.execute("CREATE TABLE entries (entry TEXT NOT NULL)")
                 connection.execute("PRAGMA synchronous = EXTRA")
                 with connection:
-                    _add_facts(connection)
+                    _add_facts(connection, key)
+                    rows = ((json.dumps(plain_charge(charge)),) for charge in charges)
+                    connection.executemany("INSERT INTO entries (entry) VALUES (?)", rows)
             # Windows has a rename that overwrites nothing, other systems have not.
             (os.rename if os.name == "nt" else os.link)(new, self.path)
         except FileExistsError:
@@ -235,6 +242,7 @@ class Session:
         """Write down cap and relation."""
         text = json.dumps({"key": self.key, **asdict(terms)})
         self._connection.execute("UPDATE ledger SET facts = ?", (text,))
+        self.terms = terms
 
 
 def plain_charge(charge: Charge) -> list[dict[str, Any]]:
@@ -251,19 +259,34 @@ def charge_from_plain(plain: Any) -> Charge:
     return tuple(LedgerEntry(**entry) for entry in plain)
 
 
-def _check_tables(connection: sqlite3.Connection) -> None:
-    found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-    tables = {name for (name,) in found}
-    if tables == {"entries"}:  # written before there were terms
-        _add_facts(connection)
-    elif tables != {"entries", "ledger"}:
-        raise sqlite3.DatabaseError("it has other tables than a ledger")
-    damage = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
-    if damage != "ok":
-        raise sqlite3.DatabaseError(damage)
+def _check_content(connection: sqlite3.Connection) -> None:
+    """Refuse what could change the meaning of a charge: triggers, other tables, another journal."""
+    found = connection.execute("SELECT type, name FROM sqlite_master").fetchall()
+    # ANALYZE, which some tools run, leaves statistics.
+    content = {row for row in found if not row[1].startswith("sqlite_stat")}
+    if not {("table", "entries")} <= content <= {("table", "entries"), ("table", "ledger")}:
+        raise sqlite3.DatabaseError("it has other tables than a ledger, or more than tables")
+    mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
+    if mode != "delete":
+        raise sqlite3.DatabaseError(
+            f"another program has set journal_mode = {mode}; set it to DELETE again"
+        )
 
 
-def _add_facts(connection: sqlite3.Connection) -> None:
+def _upgrade(connection: sqlite3.Connection) -> None:
+    """Give facts to a file that was written before there were any."""
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'ledger'").fetchone() is None:
+        _add_facts(connection, uuid.uuid4().hex)
+
+
+def _add_facts(connection: sqlite3.Connection, key: str) -> None:
     connection.execute("CREATE TABLE ledger (facts TEXT NOT NULL)")
-    facts = {"key": uuid.uuid4().hex, **asdict(Terms())}
+    facts = {"key": key, **asdict(Terms())}
     connection.execute("INSERT INTO ledger VALUES (?)", (json.dumps(facts),))
+
+
+def _is_busy(error: Exception) -> bool:
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return isinstance(error, BlockingIOError) or (
+        code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    )

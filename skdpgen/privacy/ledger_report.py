@@ -89,7 +89,9 @@ def _reason(reason: str) -> str:
 def _protected(charges: Sequence[Charge], relation: Adjacency, delta: float) -> str:
     entries = flat(charges)
     change = "replacing" if relation == "replace-one" else "adding or removing"
-    most = max(entry.rows_per_unit for entry in entries)
+    # What each release promises is true for units of that many rows at most, so all of them
+    # together are for the smallest number.
+    most = min(entry.rows_per_unit for entry in entries)
     unit = "one row" if entries[0].unit == "row" else f"one unit (at most {most} rows each)"
     epsilon = total_epsilon(charges, relation, delta)
     total = f"({up(epsilon)}, {delta:g})-differentially private"
@@ -100,12 +102,21 @@ def _protected(charges: Sequence[Charge], relation: Adjacency, delta: float) -> 
 
 
 def remaining_epsilon(
-    charges: Sequence[Charge], relation: Adjacency, epsilon: float, delta: float
+    charges: Sequence[Charge],
+    relation: Adjacency,
+    epsilon: float,
+    delta: float,
+    *,
+    adjacency: Adjacency | None = None,
 ) -> float:
-    """Largest epsilon at ``delta`` of one more Gaussian release under the cap, or 0."""
+    """Largest epsilon at ``delta`` of one more Gaussian release under the cap, or 0.
+
+    ``adjacency`` is that of the release, by default the relation of the total.
+    """
 
     def affordable(multiplier: float) -> bool:
-        entry = LedgerEntry("one more", 1, multiplier, relation, "row", 1, epsilon, delta)
+        own = adjacency or relation
+        entry = LedgerEntry("one more", 1, multiplier, own, "row", 1, epsilon, delta)
         return fits([*charges, (entry,)], relation, epsilon, delta)
 
     low, high = noise_multiplier(epsilon, delta), noise_multiplier(_LEAST_EPSILON, delta)
@@ -140,9 +151,12 @@ def refusal(charges: Sequence[Charge], relation: Adjacency, epsilon: float, delt
         )
     if any(entry.extra_delta for entry in charge):
         needs += " (learned categories need a part of delta)"
-    left = remaining_epsilon(before, relation, epsilon, delta)
+    # Under replace-one an add-remove release counts double: less of that kind fits.
+    adjacency = charge[0].adjacency
+    left = remaining_epsilon(before, relation, epsilon, delta, adjacency=adjacency)
     advice = (
-        f"lower epsilon to at most {down(left)} for one more Gaussian release"
+        f"lower epsilon to at most {down(left)} at delta = {delta:g} for one more Gaussian release "
+        f"({adjacency})"
         if left > 0.01 * epsilon
         else "next to nothing is left"
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Process", "in_worker_of", "lock", "this_process"]
+__all__ = ["Process", "descends_from", "in_worker", "lock", "this_process"]
 
 _PROC = Path("/proc")
 
@@ -34,24 +34,34 @@ _forked_from: set[str] = set()
 def this_process() -> Process:
     """The process that runs this, also right after a fork."""
     current = _state.get("current")
-    if current is None or current.pid != os.getpid():
-        if current is not None:
-            _forked_from.add(current.token)
-        _, started = _parent_and_start(os.getpid())
-        current = _state["current"] = Process(uuid.uuid4().hex, os.getpid(), started)
-    return current
+    if current is not None and current.pid == os.getpid():
+        return current
+    with lock:  # two threads must not give the process two tokens
+        current = _state.get("current")
+        if current is None or current.pid != os.getpid():
+            if current is not None:
+                _forked_from.add(current.token)
+            _, started = _parent_and_start(os.getpid())
+            current = _state["current"] = Process(uuid.uuid4().hex, os.getpid(), started)
+        return current
 
 
-def in_worker_of(owner: Process) -> bool:
-    """Whether what is done here, with a copy of the owner's objects, gets lost with this process.
+def in_worker() -> bool:
+    """Whether this is a worker of a pool: multiprocessing, concurrent.futures, loky."""
+    return multiprocessing.parent_process() is not None
 
-    So it is in a worker of any pool (multiprocessing, concurrent.futures, loky), in a process
-    forked from the owner, and, where the system tells, in any process that the owner started.
+
+def descends_from(owner: Process) -> bool:
+    """Whether the owner has started this process, itself or by others.
+
+    Known of forks, of children by multiprocessing, and, where the system tells, of any program. Not
+    of daemons whose parent has ended, across containers, or on another machine.
     """
     this_process()
+    parent = multiprocessing.parent_process()
     return (
-        multiprocessing.parent_process() is not None
-        or owner.token in _forked_from
+        owner.token in _forked_from
+        or (parent is not None and parent.pid == owner.pid)
         or (owner.pid, owner.started) in _ancestors()
     )
 
@@ -85,3 +95,5 @@ def _after_fork_in_child() -> None:
 getattr(os, "register_at_fork", lambda **_: None)(
     before=lock.acquire, after_in_parent=lock.release, after_in_child=_after_fork_in_child
 )
+
+this_process()  # before there are threads

@@ -21,6 +21,8 @@ from skdpgen.exceptions import (
     SkdpgenWarning,
 )
 from skdpgen.privacy.ledger import PrivacyLedger
+from skdpgen.privacy.ledger_report import up
+from skdpgen.privacy.processes import lock
 from skdpgen.privacy.release import Release
 from skdpgen.privacy.slicing_release import SlicingRelease
 from skdpgen.synthesizers._feature_maps import FeatureMap, feature_map_of
@@ -189,20 +191,20 @@ class ReleaseSynthesizer(BaseEstimator):
         ledger: PrivacyLedger | None = getattr(self, "ledger_", None)
         if ledger is None:
             return statement
+        delta = self.release_.delta
         try:
-            n_entries = len(ledger.entries)
+            entries, total, summary = ledger.entries, ledger.spent(delta), ledger.statement(delta)
         except PrivacyParameterError:
             return f"{statement} Its ledger can't be read here."
         # The release speaks for the earlier ones that it needs; a selection's entry is its own.
         earlier = getattr(self.release_, "earlier", ())
-        if n_entries > 1 + sum(entry.repetitions is None for entry in earlier):
-            total = ledger.spent(self.release_.delta)
+        if len(entries) > 1 + sum(entry.repetitions is None for entry in earlier):
             statement += (
-                f" It is one of {n_entries} releases in its ledger, which together spend epsilon = "
-                f"{total:.4g} at delta = {self.release_.delta:g}."
+                f" {summary}"
+                if total == math.inf
+                else f" It is one of {len(entries)} releases in its ledger, which together spend "
+                f"epsilon = {up(total)} at delta = {delta:g}."
             )
-            if total == math.inf:
-                statement += f" {ledger.statement(self.release_.delta)}"
         return statement
 
     # -- scikit-learn -----------------------------------------------------------------------------
@@ -238,20 +240,21 @@ class ReleaseSynthesizer(BaseEstimator):
         if own.detached:
             # In a worker this raises: what is spent there would get lost with it.
             own = self._own_ledger = own.continued()
-            if own.entries:
-                warnings.warn(
-                    "this synthesizer comes from another process: its ledger goes on here with "
-                    "the spends so far, but the original won't see new ones. Use ledger="
-                    "PrivacyLedger(path=...) where several processes fit on the same rows.",
-                    PrivacyWarning,
-                    stacklevel=stacklevel,
-                )
+            # Also if nothing was spent so far: other copies may be spending right now.
+            warnings.warn(
+                "this synthesizer comes from another process: its ledger goes on here with "
+                "the spends so far, but the original won't see new ones, nor copies elsewhere. Use "
+                "ledger=PrivacyLedger(path=...) where several processes fit on the same rows.",
+                PrivacyWarning,
+                stacklevel=stacklevel,
+            )
         return own
 
     def _ensure_own_ledger(self) -> PrivacyLedger:
-        if not hasattr(self, "_own_ledger"):
-            self._own_ledger = PrivacyLedger()
-        return self._own_ledger
+        with lock:  # threads that fit or clone this one must not get a ledger each
+            if not hasattr(self, "_own_ledger"):
+                self._own_ledger = PrivacyLedger()
+            return self._own_ledger
 
     def _adopt(self, release: Release | SlicingRelease, codec: TableCodec) -> None:
         """Keep the release and the codec: all that is left of the arguments of ``fit``.

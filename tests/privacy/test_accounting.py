@@ -144,6 +144,7 @@ def test_compose_gaussian():
     assert compose_gaussian([]) == 0.0
     assert compose_gaussian([3.0, 4.0]) == 5.0
     assert compose_gaussian([0.5, math.inf]) == math.inf
+    assert compose_gaussian([3e200, 4e200]) == pytest.approx(5e200)  # squares would overflow
     # A million tiny spends don't get lost in rounding.
     assert compose_gaussian([1e-3] * 1_000_000) == pytest.approx(1.0, rel=1e-14)
 

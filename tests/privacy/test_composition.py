@@ -291,7 +291,9 @@ def test_every_total_under_the_cap_is_certified_by_a_share_of_delta(epsilon, mon
     ledger = PrivacyLedger(epsilon, 1e-5)
     ledger.charge(slicing(epsilon / 2))
     composition._own_order.cache_clear()
-    monkeypatch.setattr("skdpgen.privacy.ledger.refusal", lambda *_: "")  # totals of all orders
+    monkeypatch.setattr(
+        "skdpgen.privacy.ledger_rules.refusal", lambda *_: ""
+    )  # totals of all orders
     for factor in (0.1, 1.0, 100.0):  # the orders don't depend on what is spent
         with contextlib.suppress(BudgetExceededError):
             ledger.charge(entry(factor / noise_multiplier(epsilon, 1e-5)))

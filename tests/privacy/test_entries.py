@@ -37,8 +37,9 @@ def test_an_entry_is_frozen():
         {"sensitivity_squared": True},
         {"adjacency": "substitute"},
         {"unit": "patient"},
-        {"rows_per_unit": 0},
-        {"rows_per_unit": 2**20 + 1},
+        {"unit": "unit", "rows_per_unit": 0},
+        {"rows_per_unit": 40},  # then the unit isn't a row
+        {"unit": "unit", "rows_per_unit": 2**20 + 1},
         {"epsilon": math.nan},
         {"epsilon": -1.0},
         {"delta": 2.0},

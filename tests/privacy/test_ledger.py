@@ -1,19 +1,21 @@
 """The ledger: exact totals, a cap that holds, and no copy that loses a spend."""
 
+import contextlib
 import copy
 import gc
 import math
 import os
 import pickle
+import signal
 import threading
+import time
 from dataclasses import replace
 
 import pytest
 from sklearn.base import BaseEstimator, clone
 
 from skdpgen.exceptions import BudgetExceededError, PrivacyParameterError
-from skdpgen.privacy import ledger as ledger_module
-from skdpgen.privacy import processes
+from skdpgen.privacy import ledger_rules, ledger_storage, processes
 from skdpgen.privacy.accounting import gaussian_epsilon, noise_multiplier
 from skdpgen.privacy.entries import LedgerEntry
 from skdpgen.privacy.ledger import PrivacyLedger
@@ -262,15 +264,52 @@ def test_a_total_without_a_relation_takes_the_stricter_one(storage):
     assert ledger.spent(1e-5) == pytest.approx(gaussian_epsilon(1e-5, 1.0), rel=1e-12)
 
 
-def test_the_stricter_relation_counts_for_the_cap(storage):
-    # Either spend alone fits; together they count as replace-one: (2 * 0.2)^2 + 0.2^2.
-    mu = math.hypot(0.4, 0.2) * 0.999
+@pytest.mark.parametrize("opened_again", [False, True])
+def test_under_a_cap_the_first_charge_fixes_the_relation(storage, opened_again):
+    # A relation that a later charge decides would be chosen by looking at releases.
+    ledger = PrivacyLedger(1.0, 1e-5, **storage)
+    assert ledger.adjacency is None
+    ledger.charge(entry(0.1, **ADD_REMOVE))
+    assert ledger.adjacency == "add-remove"
+    if opened_again and storage:
+        ledger = PrivacyLedger(**storage)
+        assert ledger.adjacency == "add-remove"
+    with pytest.raises(PrivacyParameterError, match=r"first spend fixes.*adjacency='replace-one'"):
+        ledger.charge(entry(0.001))
+    assert len(ledger.entries) == 1
+    assert ledger.spent(1e-5) == pytest.approx(gaussian_epsilon(1e-5, 0.1), rel=1e-12)
+
+
+def test_after_replace_one_a_cap_counts_add_remove_double(storage):
+    mu = math.hypot(0.2, 0.4) * 1.0001
     ledger = PrivacyLedger(gaussian_epsilon(1e-5, mu), 1e-5, **storage)
-    ledger.charge(entry(0.2, **ADD_REMOVE))
+    ledger.charge(entry(0.2))
+    assert ledger.adjacency == "replace-one"
+    with pytest.raises(BudgetExceededError):
+        ledger.charge(entry(0.21, **ADD_REMOVE))
     ledger.charge(entry(0.2, **ADD_REMOVE))
     with pytest.raises(BudgetExceededError):
-        ledger.charge(entry(0.2))
-    assert len(ledger.entries) == 2
+        ledger.charge(entry(0.02, **ADD_REMOVE))
+
+
+def test_a_first_charge_of_both_kinds_is_replace_one(storage):
+    ledger = PrivacyLedger(1.0, 1e-5, **storage)
+    ledger.charge_all([entry(0.01, **ADD_REMOVE), entry(0.01)])
+    assert ledger.adjacency == "replace-one"
+
+
+def test_a_refused_charge_fixes_nothing(storage):
+    ledger = PrivacyLedger(1.0, 1e-5, **storage)
+    with pytest.raises(BudgetExceededError):
+        ledger.charge(entry(3.0, **ADD_REMOVE))
+    ledger.charge(entry(0.1))
+    assert ledger.adjacency == "replace-one"
+
+
+def test_without_a_cap_the_relation_stays_open(storage):
+    ledger = PrivacyLedger(**storage)
+    ledger.charge(entry(0.1, **ADD_REMOVE))
+    assert ledger.adjacency is None
 
 
 def test_replace_one_is_refused_under_add_remove(storage):
@@ -288,6 +327,20 @@ def test_units_do_not_mix(storage):
     with pytest.raises(PrivacyParameterError, match="same unit"):
         ledger.charge(entry())
     assert len(ledger.entries) == 2
+
+
+@pytest.mark.parametrize("first", ["look", "unit"])
+def test_an_unprotected_read_takes_the_unit_of_the_others(storage, first):
+    ledger = PrivacyLedger(**storage)
+    if first == "look":
+        ledger.record_unprotected("a look")
+    ledger.charge(entry(**UNIT))
+    ledger.record_unprotected("another look")
+    last = ledger.entries[-1]
+    assert (last.unit, last.rows_per_unit, last.adjacency) == ("unit", 3, "replace-one")
+    assert "one unit (at most 3 rows each)" in ledger.statement()
+    with pytest.raises(PrivacyParameterError, match="same unit"):
+        ledger.charge(entry())
 
 
 def test_bad_adjacency():
@@ -337,12 +390,12 @@ def test_a_copy_finds_its_ledger_though_all_else_forgot_it():
 
 
 def test_a_ledger_without_a_pickle_leaves_no_trace():
-    before = len(ledger_module._live), len(ledger_module._kept)
+    before = len(ledger_storage._live), len(ledger_storage._kept)
     ledger = PrivacyLedger()
     copy.deepcopy(ledger)
     del ledger
     gc.collect()
-    assert (len(ledger_module._live), len(ledger_module._kept)) == before
+    assert (len(ledger_storage._live), len(ledger_storage._kept)) == before
 
 
 # -- copies that come from elsewhere ---------------------------------------------------------------
@@ -353,9 +406,9 @@ def elsewhere(monkeypatch):
     """Call it, and this is another process, days later: of the ledgers nothing but pickles."""
 
     def move():
-        monkeypatch.setattr(ledger_module, "_kept", {})
-        monkeypatch.setattr(ledger_module, "_live", {})
-        monkeypatch.setattr(ledger_module, "_going_on", {})
+        monkeypatch.setattr(ledger_storage, "_kept", {})
+        monkeypatch.setattr(ledger_storage, "_live", {})
+        monkeypatch.setattr(ledger_storage, "_going_on", {})
         later = Process("later", os.getpid(), "")
         monkeypatch.setitem(processes._state, "current", later)
 
@@ -378,28 +431,124 @@ def test_a_copy_from_elsewhere_refuses(elsewhere):
     assert ledger.detached  # what a fork would inherit
 
 
-def test_what_goes_on_from_a_copy_has_its_history_and_cap(elsewhere):
-    ledger = PrivacyLedger(1.0, 1e-5, adjacency="replace-one")
+def test_what_goes_on_from_a_copy_has_its_history(elsewhere):
+    ledger = PrivacyLedger(adjacency="replace-one")
     assert ledger.continued() is ledger
     ledger.charge(entry(0.25))
     text = pickle.dumps(ledger)
     elsewhere()
     other = pickle.loads(text).continued()
-    assert (other.epsilon, other.delta, other.adjacency) == (1.0, 1e-5, "replace-one")
+    assert (other.epsilon, other.delta, other.adjacency) == (None, None, "replace-one")
     assert other.entries == ledger.entries
     assert not other.detached
-    with pytest.raises(BudgetExceededError):
-        other.charge(entry(0.25))
     other.charge(entry(0.05))
     assert (len(other.entries), len(ledger.entries)) == (2, 1)
 
 
-def test_in_a_worker_no_copy_goes_on(elsewhere, monkeypatch):
+def test_a_copy_with_a_cap_does_not_go_on_in_memory(elsewhere):
+    # Each process that did would spend what is left.
+    text = pickle.dumps(PrivacyLedger(1.0, 1e-5))
+    elsewhere()
+    with pytest.raises(BudgetExceededError, match=r"with a cap.*continued\(path="):
+        pickle.loads(text).continued()
+
+
+def test_a_copy_with_a_cap_goes_on_in_a_file(elsewhere, tmp_path):
+    mu = 1 / noise_multiplier(0.99, 1e-5)
+    ledger = PrivacyLedger(1.0, 1e-5)
+    ledger.charge_all([entry(mu), entry(1e-4)])
+    ledger.charge(entry(2e-4))
+    text = pickle.dumps(ledger)
+    elsewhere()
+    with pytest.raises(BudgetExceededError, match=r"continued\(path=.*knows nothing"):
+        pickle.loads(text).charge(entry(1e-4))
+    moved = pickle.loads(text).continued(path=tmp_path / "a.db")
+    assert (moved.epsilon, moved.delta, moved.adjacency) == (1.0, 1e-5, "replace-one")
+    # Charges, not entries: what was planned together stays so.
+    assert moved._read() == ledger._read()
+    with pytest.raises(BudgetExceededError, match="the cap is 1"):
+        moved.charge(entry(mu))
+    moved.charge(entry(1e-4))
+    # Again: the same ledger, whichever copy asks, also in another process.
+    assert pickle.loads(text).continued(path=tmp_path / "a.db") is moved
+    assert pickle.loads(text).continued() is moved
+    with pytest.raises(PrivacyParameterError, match="lives in a file already"):
+        pickle.loads(text).continued(path=tmp_path / "b.db")
+    elsewhere()
+    again = pickle.loads(text).continued(path=tmp_path / "a.db")
+    assert len(again.entries) == 4
+    assert len(PrivacyLedger(path=tmp_path / "a.db").entries) == 4
+    assert os.listdir(tmp_path) == ["a.db"]
+
+
+def test_a_file_that_lacks_spends_of_a_copy_is_refused(elsewhere, tmp_path):
+    ledger = PrivacyLedger()
+    early = pickle.dumps(ledger)
+    ledger.charge(entry(0.2))
+    late = pickle.dumps(ledger)
+    PrivacyLedger(path=tmp_path / "other.db")
+    elsewhere()
+    pickle.loads(early).continued(path=tmp_path / "a.db").charge(entry(0.3))
+    for path in (tmp_path / "a.db", None, tmp_path / "other.db"):
+        with pytest.raises(PrivacyParameterError, match=r"another history|in a file already"):
+            pickle.loads(late).continued(path=path)
+    elsewhere()
+    with pytest.raises(PrivacyParameterError, match="another history"):
+        pickle.loads(late).continued(path=tmp_path / "other.db")
+
+
+def test_a_ledger_at_home_moves_with_all_who_hold_it(tmp_path):
+    ledger = PrivacyLedger(1.0, 1e-5)
+    ledger.charge(entry(0.1))
+    text = pickle.dumps(ledger)
+    assert ledger.continued(path=tmp_path / "a.db") is ledger is pickle.loads(text)
+    assert ledger.path == str(tmp_path / "a.db")
+    ledger.charge(entry(0.1))
+    assert len(PrivacyLedger(path=tmp_path / "a.db").entries) == 2
+    assert ledger.continued() is ledger.continued(path=tmp_path / "a.db") is ledger
+    with pytest.raises(PrivacyParameterError, match="lives in a file already"):
+        ledger.continued(path=tmp_path / "b.db")
+
+
+def test_a_charge_that_waits_while_its_ledger_moves_is_in_the_file(tmp_path):
+    ledger = PrivacyLedger()
+    with processes.lock:
+        thread = threading.Thread(target=ledger.charge, args=(entry(0.1),))
+        thread.start()
+        time.sleep(0.1)
+        ledger.continued(path=tmp_path / "a.db")
+    thread.join()
+    assert len(PrivacyLedger(path=tmp_path / "a.db").entries) == 1
+
+
+@pytest.mark.parametrize("path", [None, "a.db"])
+def test_in_a_worker_no_copy_goes_on(elsewhere, monkeypatch, tmp_path, path):
     text = pickle.dumps(PrivacyLedger())
     elsewhere()
-    monkeypatch.setattr(ledger_module, "in_worker_of", lambda owner: True)
+    monkeypatch.setattr(ledger_storage, "descends_from", lambda owner: True)
     with pytest.raises(BudgetExceededError, match=r"worker process.*PrivacyLedger\(path="):
+        pickle.loads(text).continued(path=path and tmp_path / path)
+    assert os.listdir(tmp_path) == []
+
+
+def test_in_a_worker_of_others_a_copy_goes_on_in_a_file(elsewhere, monkeypatch, tmp_path):
+    # A server's child that loads a pickle from disk, whose owner has long ended.
+    text = pickle.dumps(PrivacyLedger(1.0, 1e-5))
+    elsewhere()
+    monkeypatch.setattr(ledger_storage, "in_worker", lambda: True)
+    with pytest.raises(BudgetExceededError, match=r"made elsewhere.*continued\(path="):
         pickle.loads(text).continued()
+    moved = pickle.loads(text).continued(path=tmp_path / "a.db")
+    moved.charge(entry(0.1))
+    assert pickle.loads(text).continued() is moved
+
+
+def test_a_ledger_of_a_file_goes_on_there(tmp_path):
+    ledger = PrivacyLedger(path=tmp_path / "a.db")
+    ledger.charge(entry(0.1))
+    assert ledger.continued() is ledger.continued(path=tmp_path / "a.db") is ledger
+    with pytest.raises(PrivacyParameterError, match="lives in a file already"):
+        ledger.continued(path=tmp_path / "b.db")
 
 
 def test_all_copies_of_a_ledger_go_on_as_one(elsewhere):
@@ -433,3 +582,80 @@ def test_threads_share_the_cap(storage):
     for thread in threads:
         thread.join()
     assert (len(ledger.entries), len(refused)) == (5, 15)
+
+
+def test_first_ledgers_of_a_process_made_in_threads_are_at_home(monkeypatch):
+    """All find that the process has no name yet; it must get one, not one a thread."""
+    read = processes._parent_and_start
+
+    def slow(pid):
+        time.sleep(0.1)
+        return read(pid)
+
+    monkeypatch.setattr(processes, "_parent_and_start", slow)
+    monkeypatch.setattr(processes, "_state", {})
+    made = []
+    threads = [
+        threading.Thread(target=lambda: made.append(PrivacyLedger(1.0, 1e-5))) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for ledger in made:
+        ledger.charge(entry(0.1))
+    assert len(made) == 4
+
+
+def test_a_charge_within_a_charge_is_refused(monkeypatch, tmp_path):
+    """By a signal handler or a finalizer, between check and record: else both would fit."""
+    ledger = PrivacyLedger(1.0, 1e-5)
+    mu, refused = 0.99 / noise_multiplier(1.0, 1e-5), []
+    real = ledger_rules.fits
+
+    def interrupted(*args):
+        for use in (
+            lambda: ledger.charge(entry(mu)),
+            lambda: ledger.continued(path=tmp_path / "a.db"),
+        ):
+            with pytest.raises(BudgetExceededError, match="in the middle of another charge") as e:
+                use()
+            refused.append(e)
+        assert ledger.entries == ()
+        return real(*args)
+
+    monkeypatch.setattr(ledger_rules, "fits", interrupted)
+    ledger.charge(entry(mu))
+    assert len(refused) == 2
+    assert len(ledger.entries) == 1
+    monkeypatch.undo()
+    ledger.charge(entry(1e-3))
+
+
+def test_interrupted_charges_leave_no_lock_and_are_on_record_if_confirmed(storage):
+    """Signals at random moments, as from Ctrl-C."""
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    ledger, confirmed, room = PrivacyLedger(**storage), 0, 2e-2 if storage else 5e-4
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for _ in range(60 if storage else 600):
+            with contextlib.suppress(KeyboardInterrupt):
+                try:
+                    seconds = 2e-5 + room * int.from_bytes(os.urandom(2), "big") / 2**16
+                    signal.setitimer(signal.ITIMER_REAL, seconds)
+                    ledger.charge(entry(1e-3))
+                    confirmed += 1
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    thread = threading.Thread(target=ledger.charge, args=(entry(0.1),), daemon=True)
+    thread.start()
+    thread.join(20)
+    assert not thread.is_alive()
+    assert len(ledger.entries) > confirmed
+    assert ledger.entries[-1] == entry(0.1)

@@ -11,12 +11,12 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
 from skdpgen.exceptions import BudgetExceededError, PrivacyParameterError
-from skdpgen.privacy import ledger as ledger_module
-from skdpgen.privacy import ledger_file
+from skdpgen.privacy import ledger_file, ledger_lock, ledger_rules, processes
 from skdpgen.privacy.accounting import gaussian_epsilon
 from skdpgen.privacy.entries import LedgerEntry
 from skdpgen.privacy.ledger import PrivacyLedger
@@ -79,14 +79,50 @@ def test_a_link_names_its_file_also_when_it_points_elsewhere_later(tmp_path, pat
     assert len(PrivacyLedger(path=path).entries) == 2
 
 
-def test_two_names_of_a_file_share_its_cap(tmp_path, path):
+def test_a_file_with_two_names_is_refused(tmp_path, path):
+    """The journal of a charge that was interrupted under one name is not seen under the other."""
     ledger = PrivacyLedger(1.0, 1e-5, path=path)
-    os.link(path, tmp_path / "second")
-    other = PrivacyLedger(path=tmp_path / "second")
-    other.charge(entry(0.2))
-    with pytest.raises(BudgetExceededError):
-        ledger.charge(entry(0.2))
-    assert len(ledger.entries) == len(other.entries) == 1
+    ledger.charge(entry(0.1))
+    second = tmp_path / "second"
+    os.link(path, second)
+    content = path.read_bytes()
+    for use in (
+        lambda: ledger.charge(entry(0.1)),
+        lambda: ledger.entries,
+        lambda: PrivacyLedger(path=path),
+        lambda: PrivacyLedger(path=second),
+    ):
+        with pytest.raises(PrivacyParameterError, match=r"hard link.* Remove all names but one"):
+            use()
+    assert path.read_bytes() == content
+    second.unlink()
+    ledger.charge(entry(0.1))
+
+
+def test_the_name_that_an_interrupted_creation_left_is_removed(tmp_path, path):
+    ledger = PrivacyLedger(path=path)
+    left, other = tmp_path / "ledger.db.0123.new", tmp_path / "ledger.db.4567.new"
+    os.link(path, left)
+    other.write_bytes(b"another file")
+    ledger.charge(entry(0.1))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["ledger.db", "ledger.db.4567.new"]
+
+
+def test_a_file_that_is_mounted_alone_is_refused(tmp_path, monkeypatch):
+    """Its journal would lie in the folder of the mount point, where the host doesn't see it."""
+    path, mounts = tmp_path / "a ledger.db", tmp_path / "mountinfo"
+    ledger = PrivacyLedger(path=path)
+    lines = [
+        "36 35 98:0 /mnt1 / rw,noatime - ext3 /dev/root rw",
+        f"37 35 98:0 /host/ledger.db {path} rw - ext4 /dev/sda1 rw".replace("a l", "a\\040l"),
+    ]
+    monkeypatch.setattr(ledger_lock, "_MOUNTS", mounts)
+    ledger.charge(entry(0.1))  # no such list on this system
+    mounts.write_text("\n".join(lines))
+    with pytest.raises(PrivacyParameterError, match="Mount its folder"):
+        ledger.charge(entry(0.1))
+    mounts.write_text(lines[0])
+    ledger.charge(entry(0.1))
 
 
 def test_odd_names(tmp_path):
@@ -128,6 +164,25 @@ def test_a_table_with_another_column_is_refused(path):
         PrivacyLedger(path=path)
 
 
+@pytest.mark.parametrize("path", ["", b"ledger.db", 3, "a\0b", object()])
+def test_what_is_no_name_of_a_file_is_refused(path):
+    with pytest.raises(PrivacyParameterError, match="path must be the name of a file"):
+        PrivacyLedger(path=path)
+    with pytest.raises(PrivacyParameterError, match="path must be the name of a file"):
+        PrivacyLedger().continued(path=path)
+
+
+def test_a_file_without_the_keyword_is_a_hint():
+    with pytest.raises(PrivacyParameterError, match=r"a file is given as path="):
+        PrivacyLedger("ledger.db")
+
+
+def test_links_that_lead_nowhere_are_refused(tmp_path):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(PrivacyParameterError, match="isn't a file"):
+        PrivacyLedger(path=tmp_path / "loop")
+
+
 def test_a_folder_is_refused(tmp_path):
     with pytest.raises(PrivacyParameterError, match="isn't a file"):
         PrivacyLedger(path=tmp_path)
@@ -137,8 +192,8 @@ def test_a_folder_is_refused(tmp_path):
 
 def test_a_place_that_cannot_be_written_is_refused(tmp_path, path):
     path.write_bytes(b"")
-    for place in (tmp_path / "missing" / "ledger.db", path / "ledger.db"):
-        with pytest.raises(PrivacyParameterError, match="ledger file"):
+    for place in (tmp_path / "missing" / "ledger.db", path / "ledger.db", "~/ledger.db"):
+        with pytest.raises(PrivacyParameterError, match=r"ledger file .* no such folder"):
             PrivacyLedger(path=place)
     assert os.listdir(tmp_path) == ["ledger.db"]
 
@@ -279,6 +334,100 @@ def test_a_locked_file_refuses_the_spend(path, monkeypatch):
     ledger.charge(entry())
 
 
+def test_a_busy_file_stops_no_other_ledger_and_no_fork(path, monkeypatch):
+    monkeypatch.setattr(ledger_file, "_TIMEOUT", 60.0)
+    ledger, memory = PrivacyLedger(path=path), PrivacyLedger()
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        thread = threading.Thread(target=ledger.charge, args=(entry(),))
+        thread.start()
+        time.sleep(0.1)
+        start = time.monotonic()
+        for _ in range(5):
+            memory.charge(entry(1e-3))
+            with processes.lock:  # what a fork waits for
+                pass
+        assert time.monotonic() - start < 10
+        assert thread.is_alive()
+    thread.join()
+    assert len(ledger.entries) == 1
+
+
+def test_closing_the_file_during_a_charge_lets_nobody_in(path, monkeypatch):
+    """A backup in another thread closes it, and with that SQLite's lock is gone."""
+    code = """if True:
+        import sys
+        from skdpgen.exceptions import PrivacyParameterError
+        from skdpgen.privacy import LedgerEntry, PrivacyLedger, ledger_file
+        ledger_file._TIMEOUT = 0.2
+        try:
+            ledger = PrivacyLedger(path=sys.argv[1])
+            ledger.charge(LedgerEntry("test", 4, 8.0, "replace-one", "row", 1, 1.0, 1e-5))
+            print("charged")
+        except PrivacyParameterError as error:
+            print(error)
+    """
+    ledger, runs = PrivacyLedger(1.0, 1e-5, path=path), []
+    real = ledger_rules.fits
+
+    def backed_up(*args):
+        path.read_bytes()
+        run = [sys.executable, "-c", code, str(path)]
+        runs.append(subprocess.run(run, capture_output=True, text=True, check=True).stdout)
+        return real(*args)
+
+    monkeypatch.setattr(ledger_rules, "fits", backed_up)
+    ledger.charge(entry(0.2))
+    assert len(runs) == 1
+    assert "locked by others" in runs[0]
+    assert len(PrivacyLedger(path=path).entries) == 1
+
+
+def test_a_folder_that_cannot_be_locked_refuses_the_spend(path, monkeypatch):
+    ledger = PrivacyLedger(path=path)
+
+    def refuse(_, how):
+        if how != ledger_lock._fcntl.LOCK_UN:
+            raise OSError(37, "No locks available")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger_lock._fcntl, "flock", refuse)
+        with pytest.raises(PrivacyParameterError, match="No locks available"):
+            ledger.charge(entry())
+    # A system without such locks has SQLite's.
+    monkeypatch.setattr(ledger_lock, "_fcntl", None)
+    ledger.charge(entry())
+    assert len(ledger.entries) == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "CREATE TRIGGER t BEFORE INSERT ON entries BEGIN SELECT RAISE(IGNORE); END",
+        "CREATE VIEW v AS SELECT * FROM entries",
+        "CREATE TABLE people (name)",
+        "PRAGMA journal_mode = WAL",
+    ],
+)
+def test_a_file_that_others_have_rebuilt_takes_no_spend(path, change):
+    """A trigger can drop a confirmed charge; with WAL it is in another file."""
+    ledger = PrivacyLedger(path=path)
+    sql(path, (change,))
+    for use in (lambda: ledger.charge(entry()), lambda: ledger.entries):
+        with pytest.raises(PrivacyParameterError, match=r"other tables|set it to DELETE"):
+            use()
+    with pytest.raises(PrivacyParameterError, match=r"other tables|set it to DELETE"):
+        PrivacyLedger(path=path)
+
+
+def test_statistics_that_tools_leave_are_fine(path):
+    ledger = PrivacyLedger(path=path)
+    ledger.charge(entry())
+    sql(path, ("ANALYZE",))
+    ledger.charge(entry())
+    assert len(PrivacyLedger(path=path).entries) == 2
+
+
 def test_a_full_disk_refuses_the_spend(path):
     """A charge that isn't on the disk is none; a limit on file sizes stands in for the disk."""
     code = """if True:
@@ -333,7 +482,7 @@ def test_under_a_tighter_cap_that_of_the_file_holds_too(path, monkeypatch):
         asked.add((epsilon, delta))
         return epsilon < 2.0
 
-    monkeypatch.setattr(ledger_module, "fits", recorded)
+    monkeypatch.setattr(ledger_rules, "fits", recorded)
     PrivacyLedger(2.0, 1e-5, path=path)
     tighter = PrivacyLedger(1.0, 1e-5, path=path)
     with pytest.raises(BudgetExceededError, match="the cap is 2 "):
@@ -349,6 +498,33 @@ def test_a_cap_that_comes_later_holds_for_those_who_opened_before(path):
     with pytest.raises(BudgetExceededError):
         ledger.charge(entry(0.2))
     assert (ledger.epsilon, ledger.adjacency) == (1.0, "replace-one")
+
+
+@pytest.mark.parametrize(
+    "spends",
+    [
+        [entry(3.0)],
+        [replace(entry(), private=False)],
+        [entry(0.1), LedgerEntry("s", 4, 9e3, "replace-one", "row", 1, 1.0, 1e-5, True, 5, 3)],
+        [entry(0.1), entry(0.1, extra_delta=1e-7)],
+    ],
+)
+def test_a_cap_that_comes_too_late_is_refused(path, spends):
+    """What is spent is beyond it, or in an order that no cap allows."""
+    ledger = PrivacyLedger(path=path)
+    for spend in spends:
+        ledger.charge(spend)
+    with pytest.raises(PrivacyParameterError, match="spent in this ledger already"):
+        PrivacyLedger(1.0, 1e-5, path=path)
+    assert PrivacyLedger(path=path).epsilon is None
+    ledger.charge(entry(0.1))
+
+
+def test_a_tighter_cap_that_is_spent_already_is_refused(path):
+    PrivacyLedger(1.0, 1e-5, path=path).charge(entry(0.2))
+    with pytest.raises(PrivacyParameterError, match="spent in this ledger already"):
+        PrivacyLedger(0.1, 1e-5, path=path)
+    PrivacyLedger(0.9, 1e-5, path=path)
 
 
 def test_an_adjacency_that_the_entries_do_not_have_is_not_written(path):
@@ -380,7 +556,6 @@ def test_entries_of_an_older_file_still_load(path):
     assert ledger.spent(1e-5) == pytest.approx(gaussian_epsilon(1e-5, 0.25), rel=1e-12)
     ledger.charge_all([entry(0.1, extra_delta=1e-6), entry(0.2)])
     assert [e.extra_delta for e in PrivacyLedger(path=path).entries] == [0.0, 1e-6, 0.0]
-    assert PrivacyLedger(1.0, 1e-5, path=path).epsilon == 1.0
 
 
 # -- crashes ---------------------------------------------------------------------------------------

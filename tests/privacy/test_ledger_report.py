@@ -6,7 +6,7 @@ import re
 import pandas as pd
 import pytest
 
-from skdpgen.exceptions import BudgetExceededError
+from skdpgen.exceptions import BudgetExceededError, PrivacyParameterError
 from skdpgen.privacy.accounting import noise_multiplier
 from skdpgen.privacy.entries import LedgerEntry
 from skdpgen.privacy.ledger import PrivacyLedger
@@ -36,6 +36,31 @@ def test_the_statement_names_total_delta_releases_adjacency_and_unit():
         " 0.0001)-differentially private for adding or removing one unit (at most 3 rows each) "
         "(add-remove adjacency)."
     )
+
+
+def test_the_statement_promises_no_more_rows_than_each_release_was_bought_for():
+    # A unit of 40 rows would move the first release by 40 / 3 of what it was made for.
+    units = PrivacyLedger()
+    for rows in (3, 40, 7):
+        units.charge(entry(unit="unit", rows_per_unit=rows))
+    assert "for replacing one unit (at most 3 rows each)" in units.statement()
+
+
+def test_the_statement_takes_a_delta_that_means_something():
+    ledger = PrivacyLedger()
+    ledger.charge(entry(delta=1.0))
+    ledger.charge(entry(delta=0))
+    with pytest.raises(PrivacyParameterError, match="no entry names a delta"):
+        ledger.statement()
+    assert "(1.466, 1e-05)" in ledger.statement(1e-5)
+    ledger.charge(entry(delta=1e-6))
+    assert ", 1e-06)-diff" in ledger.statement()
+
+
+def test_what_cannot_be_read_can_be_printed(tmp_path):
+    ledger = PrivacyLedger(path=tmp_path / "ledger.db")
+    (tmp_path / "ledger.db").unlink()
+    assert str(ledger) == repr(ledger) == "PrivacyLedger(no cap, in a file that can't be read)"
 
 
 def test_the_statement_gives_all_reasons_and_what_the_rest_would_be():
@@ -98,8 +123,9 @@ def test_a_refusal_names_what_is_needed_spent_and_left():
     message = str(refused.value)
     found = re.fullmatch(
         r"this spend would take the total to epsilon = (\S+) at delta = 1e-05; the cap is 1.2 and "
-        r"1 is spent\. Nothing was read or released: lower epsilon to at most (\S+) for one more "
-        r"Gaussian release, or start a ledger with another cap\.",
+        r"1 is spent\. Nothing was read or released: lower epsilon to at most (\S+) at delta = "
+        r"1e-05 for one more Gaussian release \(replace-one\), or start a ledger with another "
+        r"cap\.",
         message,
     )
     assert found[1] == "1.466"
@@ -111,6 +137,19 @@ def test_a_refusal_names_what_is_needed_spent_and_left():
     ledger.charge(entry(most))
     with pytest.raises(BudgetExceededError, match=r"1\.2 is spent.* next to nothing is left"):
         ledger.charge(entry(0.1))
+
+
+def test_under_replace_one_the_advice_for_an_add_remove_spend_is_for_such_a_spend():
+    ledger = PrivacyLedger(1.0, 1e-5, adjacency="replace-one")
+    ledger.charge(entry(0.4))
+    with pytest.raises(BudgetExceededError) as refused:
+        ledger.charge(entry(0.9, adjacency="add-remove"))
+    found = re.search(r"at most (\S+) at delta = 1e-05 .* \(add-remove\)", str(refused.value))
+    most = float(found[1])
+    assert most < 0.5 * ledger.remaining()
+    with pytest.raises(BudgetExceededError):
+        ledger.charge(entry(most * 1.01, adjacency="add-remove"))
+    ledger.charge(entry(most, adjacency="add-remove"))
 
 
 def test_a_refusal_that_only_a_cap_needs_says_so():

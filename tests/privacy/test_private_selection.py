@@ -161,7 +161,7 @@ def test_the_release_states_and_verifies_the_total(tmp_path):
         {"earlier": (ENTRIES[0], ENTRIES[0])},
         {"earlier": (replace(ENTRIES[0], noise_stddev=2 * ENTRIES[0].noise_stddev), ENTRIES[1])},
         {"earlier": (ENTRIES[0], replace(ENTRIES[1], adjacency="add-remove"))},
-        {"earlier": (replace(ENTRIES[0], rows_per_unit=2), ENTRIES[1])},
+        {"earlier": (replace(ENTRIES[0], unit="unit", rows_per_unit=2), ENTRIES[1])},
         {"earlier": (replace(ENTRIES[0], private=False), ENTRIES[1])},
         {"noise_stddev": run_release().noise_stddev * 0.999},
     ],

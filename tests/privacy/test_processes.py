@@ -16,7 +16,7 @@ from skdpgen.privacy import processes
 from skdpgen.privacy.accounting import noise_multiplier
 from skdpgen.privacy.entries import LedgerEntry
 from skdpgen.privacy.ledger import PrivacyLedger
-from skdpgen.privacy.processes import Process, in_worker_of, lock, this_process
+from skdpgen.privacy.processes import Process, descends_from, lock, this_process
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
@@ -43,7 +43,7 @@ def test_a_copy_in_a_worker_refuses(start):
         # It knows its history, and comes home to the one it is a copy of.
         assert pool.apply(PrivacyLedger.spent, (ledger, 1e-5)) == ledger.spent(1e-5)
         assert pool.apply(copy.copy, (ledger,)) is ledger
-        assert pool.apply(in_worker_of, (this_process(),))
+        assert pool.apply(descends_from, (this_process(),))
     assert len(ledger.entries) == 1
 
 
@@ -65,13 +65,13 @@ def test_a_copy_in_a_worker_of_concurrent_futures_refuses():
         pool.submit(PrivacyLedger.continued, PrivacyLedger()).result(timeout=60)
 
 
-def test_a_ledger_that_was_made_in_a_worker_may_go_on_at_home():
+def test_a_ledger_that_was_made_in_a_worker_may_go_on_at_home(tmp_path):
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         made = pool.apply(PrivacyLedger, (1.0, 1e-5))
     assert made.detached
     with pytest.raises(BudgetExceededError):
         made.charge(entry(0.1))
-    made.continued().charge(entry(0.1))
+    made.continued(path=tmp_path / "ledger.db").charge(entry(0.1))
 
 
 CHILD = """
@@ -91,7 +91,7 @@ def test_programs_started_by_the_owner_are_its_workers_and_later_ones_are_not(ow
     """The first is a grandchild, through a shell; the second finds the pid taken by another."""
     ledger = PrivacyLedger()
     if owner == "one that ended":
-        ledger._owner = Process("gone", os.getpid(), "another boot 1")
+        ledger._store.owner = Process("gone", os.getpid(), "another boot 1")
         object.__setattr__(ledger, "_key", "gone")
     text = pickle.dumps(ledger).hex()
     command = [sys.executable, "-c", CHILD, text]
@@ -104,7 +104,7 @@ def test_programs_started_by_the_owner_are_its_workers_and_later_ones_are_not(ow
 def test_without_proc_only_what_python_knows_counts(monkeypatch, tmp_path):
     monkeypatch.setattr(processes, "_PROC", tmp_path)
     parent = Process("a parent", os.getppid(), "")
-    assert not in_worker_of(parent)
+    assert not descends_from(parent)
     assert processes._parent_and_start(os.getpid()) == (0, "")
 
 
@@ -114,7 +114,7 @@ def test_a_forked_child_is_another_process_also_without_pythons_hooks(monkeypatc
     monkeypatch.setattr(processes, "_forked_from", set())
     monkeypatch.setitem(processes._state, "current", before._replace(pid=before.pid + 1))
     assert this_process().token != before.token
-    assert in_worker_of(before)
+    assert descends_from(before)
     monkeypatch.setattr(processes, "_state", {})
     assert this_process().pid == os.getpid()
 

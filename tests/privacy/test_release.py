@@ -468,9 +468,17 @@ def test_earlier_releases_travel_along(seed, path):
         ((EARLIER[0], replace(EARLIER[1], extra_delta=2e-6)), "noise is too small"),
         ((replace(EARLIER[0], unit="unit"),), "don't fit: an earlier release must be"),
         ((replace(EARLIER[0], private=False),), "don't fit: other unit or noise"),
-        ((replace(EARLIER[0], rows_per_unit=2),), "don't fit: other unit or noise"),
     ],
 )
 def test_earlier_releases_that_do_not_fit_are_refused(earlier, message, path):
     with pytest.raises(ReleaseError, match=message):
         replace(make(earlier=EARLIER), earlier=earlier).verify()
+
+
+def test_earlier_releases_for_other_units_are_refused():
+    of_three = tuple(replace(entry, unit="unit", rows_per_unit=3) for entry in EARLIER)
+    of_two = tuple(replace(entry, rows_per_unit=2) for entry in of_three)
+    release = make(rows_per_unit=3, earlier=of_three)
+    release.verify()
+    with pytest.raises(ReleaseError, match="don't fit: other unit or noise"):
+        replace(release, earlier=of_two).verify()

@@ -79,7 +79,7 @@ def test_a_reserve_is_used_once():
         replace(ENTRY, noise_stddev=0.0),
         replace(ENTRY, adjacency="add-remove"),
         replace(ENTRY, unit="unit"),
-        replace(ENTRY, rows_per_unit=2),
+        replace(ENTRY, unit="unit", rows_per_unit=2),
         replace(ENTRY, private=False),
         replace(ENTRY, extra_delta=1e-9),
         replace(ENTRY, n_directions=5, dimension=5),

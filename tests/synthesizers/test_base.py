@@ -3,6 +3,8 @@
 import gc
 import os
 import pickle
+import threading
+import time
 import warnings
 
 import joblib
@@ -224,6 +226,10 @@ def test_three_fits_are_three_spends_and_leave_parameters_untouched(make, schema
     assert len(synthesizer.ledger_.entries) == 3
     assert synthesizer.ledger_.spent(1e-5) > 1.7
     assert "one of 3 releases" in synthesizer.privacy_statement()
+    # Rounded up, as the ledger's own statement is.
+    total = synthesizer.privacy_statement().partition("together spend epsilon = ")[2].split()[0]
+    assert synthesizer.ledger_.spent(1e-5) <= float(total)
+    assert f"({total}, 1e-05)" in synthesizer.ledger_.statement()
 
 
 def test_attributes_of_another_fit_do_not_stay_behind(make, schema, table):
@@ -261,8 +267,8 @@ def test_a_copy_from_another_process_goes_on_with_the_history_and_says_so(
     content = pickle.dumps(make(schema).fit(table))
     gc.collect()
     # As if it were loaded days later: nothing of this process is left but the pickle.
-    monkeypatch.setattr("skdpgen.privacy.ledger._kept", {})
-    monkeypatch.setattr("skdpgen.privacy.ledger._live", {})
+    monkeypatch.setattr("skdpgen.privacy.ledger_storage._kept", {})
+    monkeypatch.setattr("skdpgen.privacy.ledger_storage._live", {})
     later = Process("later", os.getpid(), "")
     monkeypatch.setitem(processes._state, "current", later)
     loaded = pickle.loads(content)
@@ -348,28 +354,49 @@ def test_workers_do_not_spend_from_a_ledger_of_a_synthesizer(make, schema, table
     assert len(synthesizer.ledger_.entries) == len(noise_calls) == 1
 
 
-def test_a_template_loaded_elsewhere_goes_on_silently(make, schema, table, monkeypatch):
+def test_a_template_loaded_elsewhere_goes_on_and_says_so(make, schema, table, monkeypatch):
     content = pickle.dumps(make(schema))
-    monkeypatch.setattr("skdpgen.privacy.ledger._kept", {})
-    monkeypatch.setattr("skdpgen.privacy.ledger._live", {})
+    monkeypatch.setattr("skdpgen.privacy.ledger_storage._kept", {})
+    monkeypatch.setattr("skdpgen.privacy.ledger_storage._live", {})
     monkeypatch.setitem(processes._state, "current", Process("later", os.getpid(), ""))
     loaded = pickle.loads(content)
     twin = clone(loaded)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        loaded.fit(table)
-    with pytest.warns(PrivacyWarning, match="comes from another process"):
-        twin.fit(table)
+    # Nothing was spent yet; but other copies may be spending elsewhere.
+    for copy in (loaded, twin):
+        with pytest.warns(PrivacyWarning, match=r"comes from another process.*nor copies"):
+            copy.fit(table)
     assert twin.ledger_ is loaded.ledger_
     assert len(twin.ledger_.entries) == 2
+
+
+def test_threads_that_clone_or_fit_one_synthesizer_share_its_ledger(make, schema, monkeypatch):
+    """Two that find none at the same time: the second must not forget that of the first."""
+    made = []
+
+    def slow():
+        time.sleep(0.1)
+        made.append(PrivacyLedger())
+        return made[-1]
+
+    monkeypatch.setattr("skdpgen.synthesizers.base.PrivacyLedger", slow)
+    synthesizer, seen = make(schema), []
+    uses = (synthesizer._ledger_in_use, lambda: clone(synthesizer)._own_ledger)
+    threads = [threading.Thread(target=lambda use=use: seen.append(use())) for use in uses * 2]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == 1
+    assert [ledger is made[0] for ledger in seen] == [True] * 4
 
 
 def test_the_statement_says_why_a_total_is_infinite(fitted):
     fitted.ledger_.record_unprotected("read rows for selection")
     statement = fitted.privacy_statement()
     assert statement.startswith("(1, 1e-05)-differentially private")
-    assert "epsilon = inf" in statement
-    assert "read rows for selection" in statement
+    assert "releases" not in statement  # the look was none
+    assert statement.endswith(f" {fitted.ledger_.statement()}")
+    assert "epsilon is infinite. Rows were read without protection: read rows for s" in statement
 
 
 def test_a_ledger_file_left_behind_does_not_stop_the_statement(make, schema, table, tmp_path):

@@ -359,7 +359,7 @@ def test_a_release_cannot_forget_its_earlier_ones(fitted):
         ((first, replace(second, noise_stddev=second.noise_stddev / 2)), "too small"),
         ((first, replace(second, extra_delta=1e-4)), "too small"),
         ((first, replace(second, private=False)), "don't fit"),
-        ((first, replace(second, rows_per_unit=2)), "don't fit"),
+        ((first, replace(second, unit="unit", rows_per_unit=2)), "don't fit"),
         ((replace(first, adjacency="add-remove"), second), "don't fit"),
         ((first, "entry"), "don't fit"),
     ):
