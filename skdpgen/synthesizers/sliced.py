@@ -27,7 +27,7 @@ __all__ = ["SlicedFDivSynthesizer"]
 
 # Bins of a number before it is projected: fine beside the cells of a slice.
 _N_BINS = 128
-_NETWORK_STEPS, _NETWORK_RATE = 3000, 2e-3
+_NETWORK_STEPS, _NETWORK_RATE = 3000, 1e-3
 
 
 class SlicedFDivSynthesizer(EmbeddingSynthesizer):
@@ -93,7 +93,7 @@ class SlicedFDivSynthesizer(EmbeddingSynthesizer):
         256). Post-processing.
     learning_rate : float, default=None
         Largest learning rate of Adam; None is that of
-        :class:`~skdpgen.DPMERFSynthesizer` for a mixture and 2e-3 for a network.
+        :class:`~skdpgen.DPMERFSynthesizer` for a mixture and 1e-3 for a network.
         Post-processing.
     device : str, default="auto"
         Where to train. Post-processing.
