@@ -146,7 +146,7 @@ class Trial:
         """Read the rows and make a release; ``spend`` covers it, ``ledger`` was charged for it."""
         return self.mechanism.release(
             self.synthesizer._batches(
-                self.codec, self.features, table.X, table.y, table.units, ledger
+                self.mechanism, self.codec, self.features, table.X, table.y, table.units, ledger
             ),
             spend,
             public=self.public,
