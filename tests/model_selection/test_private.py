@@ -2,7 +2,12 @@
 
 import math
 import pickle
+import re
+import sys
+import threading
+import traceback
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -236,6 +241,38 @@ def test_the_number_of_tries_leaves_no_trace(table, monkeypatch):
     assert abs(once[4] - often[4]) < 64
 
 
+def counters():
+    """What the process counts and the package remembers: caches, names of threads to come."""
+    caches = {
+        f"{module.__name__}.{name}": value.cache_info()
+        for module in [m for n, m in sys.modules.items() if n.partition(".")[0] == "skdpgen"]
+        for name, value in vars(module).items()
+        if hasattr(value, "cache_info")
+    }
+    with ThreadPoolExecutor(1, "") as pool:
+        worker = pool.submit(lambda: threading.current_thread().name).result()
+    return caches, worker, threading.Thread().name
+
+
+def test_no_counter_of_the_process_tells_how_often_or_what_was_tried(table, monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    features = [InteractionFeatures(n, orders=(1,)) for n in (20, 30, 40, 60)]
+
+    def fit(k):
+        tries(monkeypatch, k)
+        search(grid={"features": features}).fit(table)
+        return counters()
+
+    fit(1)
+    caches, *names = fit(1)
+    more, *later = fit(9)
+    for name, info in caches.items():
+        assert (info.misses, info.currsize) == (more[name].misses, more[name].currsize)
+    numbers = [[int(re.findall(r"\d+", name)[0]) for name in each] for each in (names, later)]
+    # One of each was made above, to look.
+    assert numbers[1] == [number + 1 for number in numbers[0]]
+
+
 def test_global_random_numbers_do_not_count_tries(table):
     np.random.seed(0)  # noqa: NPY002
     torch.manual_seed(0)
@@ -288,6 +325,35 @@ def test_a_failing_release_does_not_say_which(table, monkeypatch):
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
     assert not hasattr(fitted.__self__, "release_")
+
+
+@pytest.mark.parametrize("where", ["release", "trained"])
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, MemoryError])
+def test_what_interrupts_a_search_carries_nothing(table, monkeypatch, where, kind):
+    """Neither its traceback nor the one of the error that it stands for."""
+    if (where, kind) == ("trained", MemoryError):
+        kind = GeneratorExit  # a training that raises an Exception has lost
+    tries(monkeypatch, 5)
+    step, raised, calls = getattr(Trial, where), [], []
+
+    def failing(self, *args):
+        calls.append(self)
+        if len(calls) == 4:
+            raised.append(kind("canary"))
+            raise raised[0]
+        return step(self, *args)
+
+    monkeypatch.setattr(Trial, where, failing)
+    with pytest.raises(KeyboardInterrupt if kind is KeyboardInterrupt else SkdpgenError) as caught:
+        search().fit(table)
+    assert "canary" not in str(caught.value)
+    assert caught.value.__context__ is None
+    names = {frame.f_code.co_name for frame, _ in traceback.walk_tb(caught.value.__traceback__)}
+    assert "_best_of" in names
+    assert "repeat_and_select" not in names
+    ours = {"repeat_and_select", "run", "best", "release", "trained"}
+    for frame, _ in traceback.walk_tb(raised[0].__traceback__):
+        assert frame.f_code.co_name not in ours or not frame.f_locals
 
 
 def test_divergence_of_the_published_candidate_is_warned_of(table):
