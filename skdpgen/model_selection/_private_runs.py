@@ -137,8 +137,9 @@ class Trial:
             public = {"feature_map": features.to_public()[0], "schema": codec.public_schema()}
         except SchemaError as error:
             raise SchemaError(
-                f"{error} PrivateSearchCV needs a complete schema and learns none: declare it, or "
-                f"take the schema_ of a synthesizer that learned it with a budget of its own."
+                f"{error}\nPrivateSearchCV needs a complete schema and learns none: declare it, or "
+                f"take the schema_ of a synthesizer that learned it, for a price of its own that "
+                f"adds up with that of the search."
             ) from None
         return cls(settings, synthesizer, codec, features, mechanism, public)
 

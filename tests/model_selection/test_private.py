@@ -117,6 +117,14 @@ def test_what_is_published_states_the_total(table, tmp_path):
     assert type(synth()).from_release(loaded, n_steps=2).privacy_statement() == loaded.statement()
 
 
+def test_a_learned_schema_is_not_included_and_said_so(table):
+    columns = {name: {**column, "learned": True} for name, column in SCHEMA["columns"].items()}
+    fitted = search(synth(schema={**SCHEMA, "columns": columns})).fit(table)
+    assert "together with private selection and yardstick; bounds" in fitted.privacy_statement()
+    assert "whose cost is not included." in fitted.privacy_statement()
+    assert "whose cost is not included." in fitted.yardstick_release_.statement()
+
+
 def test_every_candidate_has_the_noise_of_a_run(table, monkeypatch):
     plan = PrivateSelection(1.0, 1e-5, Repetitions.with_mean(5, 0.0), 0.1)
     seen = []
