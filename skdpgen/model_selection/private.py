@@ -247,9 +247,12 @@ class PrivateSearchCV(BaseEstimator):
     def privacy_statement(self) -> str:
         """What the search promises, and what was spent in total, in plain words."""
         check_is_fitted(self, "best_estimator_")
+        statement = self.best_estimator_.privacy_statement()
+        if not self.release_.private:
+            return statement
         return (
-            f"{self.best_estimator_.privacy_statement()} The choice among {self.n_candidates_} "
-            f"candidates is covered: the number of tries and all but the best are secret."
+            f"{statement} The choice among {self.n_candidates_} candidates is covered: the number "
+            f"of tries and all but the best are secret."
         )
 
     def __sklearn_tags__(self) -> Tags:
@@ -274,6 +277,8 @@ class PrivateSearchCV(BaseEstimator):
             raise InputError(
                 f"param_grid must map names to lists of values, or be a list of such: {error}"
             ) from None
+        if not candidates:
+            raise InputError("param_grid holds no candidate: give lists of values.")
         check_names(self._checked_estimator(), candidates)
         return candidates
 

@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import random
 import re
 import sys
 import threading
@@ -24,6 +25,7 @@ from skdpgen import (
     Release,
     SlicedFDivSynthesizer,
     SlicedRowsSynthesizer,
+    insecure_noise,
 )
 from skdpgen.exceptions import (
     BudgetExceededError,
@@ -478,6 +480,7 @@ def test_what_all_candidates_share_is_not_searched(table, name):
         ({"grid": 3}, InputError, "param_grid must map"),
         ({"grid": {"features": "auto"}}, InputError, "param_grid must map"),
         ({"grid": {"features": []}}, InputError, "param_grid must map"),
+        ({"grid": []}, InputError, "holds no candidate"),
         ({"grid": {"features": [3]}}, PrivacyParameterError, "isn't possible: features must"),
         ({"grid": {"n_steps": [-1]}}, InputError, "isn't possible"),
         ({"grid": {"generator": ["mlp"]}}, InputError, "isn't possible"),
@@ -490,7 +493,7 @@ def test_what_all_candidates_share_is_not_searched(table, name):
         ({"eta": True}, InputError, "eta must be a number"),
         ({"yardstick_share": 1.0}, PrivacyParameterError, "share"),
         ({"ledger": 3}, PrivacyParameterError, "ledger must be"),
-        ({"estimator": synth(schema=None)}, SchemaError, "needs a complete schema"),
+        ({"estimator": synth(schema=None)}, SchemaError, "\nPrivateSearchCV needs a complete"),
         ({"estimator": synth(adjacency="x")}, PrivacyParameterError, "adjacency"),
         ({"estimator": synth(rows_per_unit=0)}, PrivacyParameterError, "rows_per_unit"),
         ({"estimator": 3}, InputError, "int can't be searched privately"),
@@ -507,6 +510,35 @@ def test_what_is_wrong_is_refused_before_the_charge(table, params, error, match)
     with pytest.raises(error, match=match):
         search(**{"ledger": ledger} | params).fit(table)
     assert ledger.entries == ()
+
+
+def test_insecure_noise_covers_no_choice(table):
+    with insecure_noise(0):
+        fitted = search().fit(table)
+    assert fitted.privacy_statement().startswith("NOT PRIVATE")
+    assert "is covered" not in fitted.privacy_statement()
+
+
+def test_candidates_follow_no_seed(table, monkeypatch):
+    """Of 24 tries among four candidates, and 24 again: alike with probability 4^-24."""
+    tries(monkeypatch, 24)
+    tried = []
+    release = Trial.release
+
+    def recorded(self, *args):
+        tried.append(self.features.n_frequencies)
+        return release(self, *args)
+
+    monkeypatch.setattr(Trial, "release", recorded)
+    monkeypatch.setattr(Trial, "trained", lambda self, release: 1 / 0)
+    grid = {"features": [InteractionFeatures(n, orders=(1,)) for n in (20, 30, 40, 60)]}
+    for _ in range(2):
+        random.seed(0)
+        np.random.seed(0)  # noqa: NPY002
+        torch.manual_seed(0)
+        search(grid=grid).fit(table)
+    assert len(tried) == 50
+    assert tried[1:25] != tried[26:]
 
 
 def test_without_a_fit_there_is_nothing(table):
