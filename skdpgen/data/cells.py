@@ -200,12 +200,15 @@ def moment_of(cell: Any, parse: Callable[[str], datetime | None] | None) -> int 
 
 
 def _plain_date(cell: date) -> date | None:
-    """A date or datetime without methods of its own; None if its time zone has some."""
-    if not issubclass(type(cell), datetime):
-        return date.fromordinal(date.toordinal(cell))
-    fields: dict[str, Any] = {name: getattr(datetime, name).__get__(cell) for name in _FIELDS}
-    known = type(fields["tzinfo"]) in (NoneType, timezone, ZoneInfo)
-    return datetime(**fields) if known else None
+    """A date or datetime without methods of its own; None if its time zone may have some."""
+    kind = type(cell)
+    if not issubclass(kind, datetime):
+        return cell if kind is date else date.fromordinal(date.toordinal(cell))
+    if type(datetime.tzinfo.__get__(cell)) not in (NoneType, timezone, ZoneInfo):
+        return None
+    if kind is datetime:
+        return cell
+    return datetime(**{name: getattr(datetime, name).__get__(cell) for name in _FIELDS})
 
 
 def microseconds(moment: date) -> int:
