@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .cells import number_of
 from .dtypes import ColumnDtype
 
 __all__ = [
@@ -100,12 +101,29 @@ def read_levels(column: Any) -> tuple[np.ndarray, list[Any]]:
     positions : ndarray of int, shape (n,)
         Position of each cell in ``levels``, -1 where it is missing.
     levels : list
-        The category list, which is private.
+        The category list, which is private. Numbers are floats: pandas chose a dtype for the list
+        by looking at all rows, and a single 0.5 or 1j among them would turn the integers of all
+        others into floats or complex numbers. What the nearest float is depends on the row alone.
     """
     array = getattr(column, "array", column)
-    return np.asarray(array.codes, dtype=np.int64), np.asarray(
-        array.categories, dtype=object
-    ).tolist()
+    levels = np.asarray(array.categories, dtype=object).tolist()
+    return np.asarray(array.codes, dtype=np.int64), [_as_float(level) for level in levels]
+
+
+def _as_float(level: Any) -> Any:
+    """The nearest float of a number in a category list; anything else as it is."""
+    kind = type(level)
+    if issubclass(kind, str):
+        return level
+    if issubclass(kind, complex):
+        real, imaginary = complex.real.__get__(level), complex.imag.__get__(level)
+        number = real if imaginary == 0 else None
+    else:
+        number = number_of(level)
+    try:
+        return level if number is None else float(number)
+    except OverflowError:
+        return level  # larger than every value that can be declared
 
 
 def read_ticks(column: Any, dtype: ColumnDtype) -> tuple[np.ndarray, np.ndarray]:

@@ -22,9 +22,10 @@ class CategoryEncoder(ColumnEncoder):
     """Encoder of a categorical, ordinal or boolean column: one feature for each value.
 
     A missing value is the last category. Cells of a numeric dtype are compared with the declared
-    values as numbers (1, 1.0 and True are equal); texts are compared exactly, with ``str`` of
-    the declared value (``"0311"`` is not ``"311"``). An unknown value becomes ``other`` where
-    it is declared, else missing where that is, else the first value.
+    values as numbers (1, 1.0 and True are equal), numbers in a pandas ``category`` as floats; texts
+    are compared exactly, with ``str`` of the declared value (``"0311"`` is not ``"311"``). An
+    unknown value becomes ``other`` where it is declared, else missing where that is, else the first
+    value.
 
     Parameters
     ----------
@@ -171,7 +172,7 @@ def is_null(cell: Any) -> bool:
     if cell is None or cell is pd.NA or cell is pd.NaT:
         return True
     kind = type(cell)
-    if issubclass(kind, np.datetime64 | np.timedelta64):
+    if kind is np.datetime64 or kind is np.timedelta64:
         return bool(np.isnat(cell))
     return issubclass(kind, float | np.floating)  # a float that number_of could not read is NaN
 
@@ -195,8 +196,11 @@ def _native_values(
 
 
 def _native_value(value: Any, dtype: ColumnDtype) -> Any:
-    if dtype.family == "object" or dtype.native is None:
+    if dtype.family == "object":
         return value
+    if dtype.native is None:
+        # Its cells are compared as floats (read_levels).
+        return value if isinstance(value, str) or _is_float(value) else None
     if dtype.family in ("text", "category"):
         text = str(value)
         levels = dtype.declared_levels
@@ -207,3 +211,10 @@ def _native_value(value: Any, dtype: ColumnDtype) -> Any:
     if dtype.family == "float":
         return float(number)
     return int(number) if number == int(number) else None
+
+
+def _is_float(value: float) -> bool:
+    try:
+        return float(value) == value
+    except OverflowError:
+        return False

@@ -4,23 +4,28 @@ A column of Python objects may hold anything: lists, integers of a thousand digi
 classes whose ``__eq__`` or ``__str__`` raises. Whether that happens is private, so it must not
 show. A cell's class is therefore compared with a short list of classes that are understood, and
 methods are taken from those classes, never from the cell's own. Everything else is unreadable
-(None), like a missing value.
+(None), like a missing value. That includes datetimes with a time zone of a class that is neither of
+the standard library nor inside a :class:`pandas.Timestamp`: what its offset is, only it could say.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
+from types import NoneType
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
+import pandas as pd
 
 __all__ = ["canonical_number", "moment_of", "moment_parser", "number_of", "parse_number"]
 
 # Longer texts are no numbers or times. Without a limit the time taken would tell of one long cell.
 _LONGEST = 400
+_FIELDS = ["year", "month", "day", "hour", "minute", "second", "microsecond", "tzinfo", "fold"]
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 
 
@@ -94,14 +99,18 @@ def number_of(cell: Any) -> int | float | None:
             return parse_number(str.__str__(cell))
         if issubclass(kind, int):
             return int.__index__(cell)
+        if issubclass(kind, np.timedelta64):  # numpy counts it among the integers
+            return None
         if issubclass(kind, np.integer | np.bool_):
             return int(np.generic.item(cell))
         if issubclass(kind, Decimal):
             return _number_of_decimal(cell)
         if issubclass(kind, float):
             number = float.__float__(cell)
+        elif issubclass(kind, np.longdouble):
+            number = np.longdouble.__float__(cell)
         elif issubclass(kind, np.floating):
-            number = float(cell)
+            number = np.generic.item(cell)
         else:
             return None
     except Exception:
@@ -178,13 +187,28 @@ def moment_of(cell: Any, parse: Callable[[str], datetime | None] | None) -> int 
         if issubclass(kind, str):
             parsed = parse(str.__str__(cell)) if parse else None
             return None if parsed is None else microseconds(parsed)
-        if issubclass(kind, date):  # datetime and pandas.Timestamp are dates too
-            return microseconds(cell)
-        if issubclass(kind, np.datetime64) and not np.isnat(cell):
-            return int(np.datetime64(cell, "us").astype(np.int64))
+        if kind is pd.Timestamp:  # knows its time in UTC without asking its zone
+            cell, kind = cell.asm8, np.datetime64
+        if kind is np.datetime64:
+            return None if np.isnat(cell) else int(np.datetime64(cell, "us").astype(np.int64))
+        if issubclass(kind, date) and cell is not pd.NaT:
+            plain = _plain_date(cell)
+            return None if plain is None else microseconds(plain)
     except Exception:
         return None
     return None
+
+
+def _plain_date(cell: date) -> date | None:
+    """A date or datetime without methods of its own; None if its time zone may have some."""
+    kind = type(cell)
+    if not issubclass(kind, datetime):
+        return cell if kind is date else date.fromordinal(date.toordinal(cell))
+    if type(datetime.tzinfo.__get__(cell)) not in (NoneType, timezone, ZoneInfo):
+        return None
+    if kind is datetime:
+        return cell
+    return datetime(**{name: getattr(datetime, name).__get__(cell) for name in _FIELDS})
 
 
 def microseconds(moment: date) -> int:

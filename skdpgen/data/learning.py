@@ -162,10 +162,15 @@ class OpenColumns:
         Returns
         -------
         Schema
-            In which no column is open; learned ones have the entry ``"learned": true``.
+            In which no column is open; learned ones have the entry ``"learned": true``, and those
+            that another release had learned before ``"learned": "before"``.
         """
         all_bins, all_keys = iter(bins), iter(keys)
-        changes: dict[Hashable, Column] = {}
+        changes: dict[Hashable, Column] = {
+            name: replace(column, metadata={**column.metadata, "learned": "before"})
+            for name, column in self.schema.columns.items()
+            if column.metadata.get("learned")
+        }
         for name, reader in self.readers.items():
             column: Column
             if isinstance(reader, KeyReader):

@@ -81,6 +81,9 @@ class Trial:
         The features of its releases, drawn once: runs differ in their noise only.
     mechanism : MeanEmbeddingMechanism
         Makes its releases.
+    plan : plan of the training
+        Made once, before rows are read. A plan a run would call a user's callable that often, which
+        could count, and what it made for the published run would be another generator than won.
     public : mapping
         What they say about themselves beside arrays.
     """
@@ -90,6 +93,7 @@ class Trial:
     codec: TableCodec
     features: FeatureMap
     mechanism: MeanEmbeddingMechanism
+    plan: Plan
     public: Mapping[str, Any]
 
     @classmethod
@@ -124,7 +128,7 @@ class Trial:
         )
         try:
             schema = as_schema(synthesizer.schema, table.X)
-            codec, features, mechanism, _ = synthesizer._planned(
+            codec, features, mechanism, plan = synthesizer._planned(
                 table.X,
                 table.y,
                 schema,
@@ -137,16 +141,17 @@ class Trial:
             public = {"feature_map": features.to_public()[0], "schema": codec.public_schema()}
         except SchemaError as error:
             raise SchemaError(
-                f"{error} PrivateSearchCV needs a complete schema and learns none: declare it, or "
-                f"take the schema_ of a synthesizer that learned it with a budget of its own."
+                f"{error}\nPrivateSearchCV needs a complete schema and learns none: declare it, or "
+                f"take the schema_ of a synthesizer that learned it, for a price of its own that "
+                f"adds up with that of the search."
             ) from None
-        return cls(settings, synthesizer, codec, features, mechanism, public)
+        return cls(settings, synthesizer, codec, features, mechanism, plan, public)
 
     def release(self, table: PrivateTable, spend: ReservedSpend, ledger: PrivacyLedger) -> Release:
         """Read the rows and make a release; ``spend`` covers it, ``ledger`` was charged for it."""
         return self.mechanism.release(
             self.synthesizer._batches(
-                self.codec, self.features, table.X, table.y, table.units, ledger
+                self.mechanism, self.codec, self.features, table.X, table.y, table.units, ledger
             ),
             spend,
             public=self.public,
@@ -155,8 +160,8 @@ class Trial:
 
     def trained(self, release: Release) -> Generator | ProductMixture:
         """A generator trained on a release, always in the same way."""
-        plan: Any = self.synthesizer._plan(self.codec, self.features)
-        generator: Generator | ProductMixture = plan.train(release).generator
+        # A plan is for the kind of release that its mechanism makes.
+        generator: Generator | ProductMixture = self.plan.train(release).generator  # type: ignore[arg-type]
         return generator
 
     def published(self, release: Release, ledger: PrivacyLedger) -> EmbeddingSynthesizer:
@@ -164,7 +169,7 @@ class Trial:
         synthesizer = self.synthesizer.set_params(ledger=ledger)
         synthesizer._adopt(release, self.codec)
         synthesizer.ledger_ = ledger
-        return synthesizer._train(synthesizer._plan(self.codec, self.features))
+        return synthesizer._train(self.plan)
 
 
 def check_names(estimator: EmbeddingSynthesizer, candidates: list[dict[str, Any]]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import secrets
+import traceback
 import warnings
 from collections.abc import Mapping, Sequence
 from numbers import Real
@@ -109,8 +110,9 @@ class PrivateSearchCV(BaseEstimator):
     yardstick. There are no scores of candidates to see, no ``cv_results_``, no ``verbose`` and no
     ``n_jobs``, because the theorem pays for one outcome only.
 
-    **The number of tries can be guessed from the running time of** ``fit`` **and from the memory of
-    the process.** Publish the outcome, not how long it took, and don't let others watch. Nor should
+    **The number of tries can be guessed from the running time of** ``fit`` **, from the memory of
+    the process and from what libraries count in it** (torch numbers its operations). Publish the
+    outcome, not how long it took, and don't let others watch or run code in the process. Nor should
     a generator of your own print or write anything while it is trained.
 
     References
@@ -245,9 +247,12 @@ class PrivateSearchCV(BaseEstimator):
     def privacy_statement(self) -> str:
         """What the search promises, and what was spent in total, in plain words."""
         check_is_fitted(self, "best_estimator_")
+        statement = self.best_estimator_.privacy_statement()
+        if not self.release_.private:
+            return statement
         return (
-            f"{self.best_estimator_.privacy_statement()} The choice among {self.n_candidates_} "
-            f"candidates is covered: the number of tries and all but the best are secret."
+            f"{statement} The choice among {self.n_candidates_} candidates is covered: the number "
+            f"of tries and all but the best are secret."
         )
 
     def __sklearn_tags__(self) -> Tags:
@@ -272,6 +277,8 @@ class PrivateSearchCV(BaseEstimator):
             raise InputError(
                 f"param_grid must map names to lists of values, or be a list of such: {error}"
             ) from None
+        if not candidates:
+            raise InputError("param_grid holds no candidate: give lists of values.")
         check_names(self._checked_estimator(), candidates)
         return candidates
 
@@ -367,15 +374,17 @@ def _best_of(
             score = math.inf
         return score, (trial, release)
 
-    failed = False
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             return charged.best(run)
-        except Exception:
-            failed = True
-    # Outside of the handler: the error would carry along the one that tells about a try.
-    assert failed
+        except BaseException as error:
+            interrupted = isinstance(error, KeyboardInterrupt)
+            # Whoever keeps the error, as interactive shells do, would have the frames of the loop.
+            traceback.clear_frames(error.__traceback__)
+    # Outside of the handler: an error would carry along the one that tells about a try.
+    if interrupted:
+        raise KeyboardInterrupt
     raise SkdpgenError(
         "a release failed while the search ran, after the charge. Why isn't said: it would tell "
         "about tries that stay secret. Fit the candidates one by one to find out."

@@ -19,6 +19,7 @@ from skdpgen.exceptions import PrivacyParameterError
 from skdpgen.privacy._autodp import exact_gaussian_noise_multiplier
 
 __all__ = [
+    "MINIMUM_DELTA",
     "check_epsilon_delta",
     "compose_extra_delta",
     "compose_gaussian",
@@ -35,7 +36,8 @@ __all__ = [
 _SLACK = 1e-8
 _TINY_MU = 3e-5
 _EPSILON_RANGE = (1e-6, 500.0)
-_DELTA_RANGE = (1e-200, 1.0)
+#: Smaller ones underflow.
+MINIMUM_DELTA = 1e-200
 
 
 def check_epsilon_delta(epsilon: float, delta: float) -> tuple[float, float]:
@@ -71,10 +73,9 @@ def check_epsilon_delta(epsilon: float, delta: float) -> tuple[float, float]:
 
 
 def _checked_delta(delta: float) -> float:
-    low, high = _DELTA_RANGE
-    if not _is_number(delta) or not low <= delta < high:
+    if not _is_number(delta) or not MINIMUM_DELTA <= delta < 1:
         raise PrivacyParameterError(
-            f"delta must be a number in (0, 1) and at least {low:g}, got {delta!r}."
+            f"delta must be a number in (0, 1) and at least {MINIMUM_DELTA:g}, got {delta!r}."
         )
     return float(delta)
 

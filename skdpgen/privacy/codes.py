@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from operator import index
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,8 @@ from skdpgen.privacy.release import frozen
 from skdpgen.privacy.spec import EmbeddingSpec
 
 __all__ = ["CodeFourier"]
+
+T = TypeVar("T")
 
 _Integers = npt.NDArray[np.int64]
 _Phases = npt.NDArray[np.uint16]
@@ -165,6 +167,8 @@ class CodeFourier:
         A table entry is at most 2^26, so every partial sum of the product of histogram and table
         is an integer of at most 2^52: exact in float64, in any order, on any number of threads.
         """
+        # Made anew each time, which takes milliseconds. A cache would tell later for which
+        # amplitudes there were sums: which candidates a private selection has tried.
         pairs = [_pairs(amplitude) for amplitude in self.amplitudes(spec.signed_bound)]
 
         def subset_sums(s: int) -> npt.NDArray[np.float64]:
@@ -174,8 +178,7 @@ class CodeFourier:
             )
             return _weighted_pairs(keys, occurrences, sizes, self.phases[s], pairs, spec.n_classes)
 
-        with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-            parts = list(pool.map(subset_sums, range(len(self.subsets))))
+        parts = _on_threads(subset_sums, len(self.subsets))
         sums = np.concatenate(parts, axis=1).transpose(0, 2, 1)
         return sums.reshape(spec.n_classes, spec.n_signed).astype(np.int64)
 
@@ -189,12 +192,41 @@ def _frozen_tables(tables: Sequence[_Phases]) -> tuple[_Phases, ...]:
     return tuple(copies)
 
 
-@lru_cache(maxsize=16)
+def _on_threads(work: Callable[[int], T], n: int) -> list[T]:
+    """``[work(0), ..., work(n - 1)]``.
+
+    Not by a pool of :mod:`concurrent.futures`: the process counts those, and unnamed threads, and
+    writes the number into the names of later ones. It would tell how many sums there were.
+    """
+    n_threads = min(4, os.cpu_count() or 1, n)
+    results: dict[int, T] = {}
+    errors: list[BaseException] = []
+
+    def work_through(start: int) -> None:
+        try:
+            for i in range(start, n, n_threads):
+                results[i] = work(i)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [
+        threading.Thread(target=work_through, args=(start,), name="skdpgen sums")
+        for start in range(1, n_threads)
+    ]
+    for thread in threads:
+        thread.start()
+    work_through(0)
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors.pop()
+    return [results[i] for i in range(n)]
+
+
 def _pairs(amplitude: int) -> npt.NDArray[np.complex128]:
     """Cosine and sine of each phase, looked up as one number; nothing is computed with it."""
     table = trig_table(amplitude).T.astype(np.float64, order="C")
     pairs: npt.NDArray[np.complex128] = table.view(np.complex128)[:, 0]
-    pairs.setflags(write=False)
     return pairs
 
 

@@ -6,7 +6,7 @@ import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from skdpgen.exceptions import BudgetExceededError, PrivacyParameterError
 from skdpgen.privacy.accounting import check_epsilon_delta, gaussian_epsilon, noise_multiplier
@@ -169,3 +169,14 @@ class ChargedSelection:
                 raise BudgetExceededError("this selection was made; another one has its own price.")
             self._used = True
         return repeat_and_select(lambda: run(ReservedSpend(self._run)), self._repetitions)
+
+    # A copy would be a second selection for one charge.
+
+    def __copy__(self) -> ChargedSelection:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ChargedSelection:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a selection is made once, where it was charged: it can't be pickled.")

@@ -25,6 +25,7 @@ from skdpgen.privacy.entries import MAXIMUM_ROWS_PER_UNIT, Adjacency, LedgerEntr
 from skdpgen.privacy.noise import check_stddev
 from skdpgen.privacy.shares import earlier_spend, selection_beside
 from skdpgen.privacy.spec import EmbeddingSpec
+from skdpgen.privacy.statements import guarantee
 
 __all__ = ["Release", "frozen"]
 
@@ -121,7 +122,11 @@ class Release:
         return facts
 
     def statement(self) -> str:
-        """The guarantee in one sentence, adjacency and unit of privacy named."""
+        """The guarantee in one sentence, adjacency and unit of privacy named.
+
+        It says so if bounds or values of the schema were learned by a release that isn't among the
+        ``earlier`` ones: what that cost is neither in here nor in :meth:`verify`.
+        """
         if not self.private:
             return "NOT PRIVATE: made with insecure noise, for tests and benchmarks only."
         change = "replacing" if self.adjacency == "replace-one" else "adding or removing"
@@ -129,13 +134,8 @@ class Release:
         if self.unit == "unit":
             kept = "kept" if self.rows_bounded else "promised"
             unit = f"all rows of one unit (at most {self.rows_per_unit} rows a unit, {kept})"
-        learned = ""
-        if self.earlier:
-            learned = f", together with {' and '.join(e.mechanism for e in self.earlier)}"
-        return (
-            f"({_shortest(self.epsilon)}, {_shortest(self.delta)})-differentially private for "
-            f"{change} {unit} ({self.adjacency} adjacency){learned}."
-        )
+        change = f"{change} {unit} ({self.adjacency} adjacency)"
+        return guarantee(self.epsilon, self.delta, change, self.public, self.earlier)
 
     def verify(self) -> float:
         """Recompute epsilon from what the release recorded about itself.
@@ -341,8 +341,3 @@ def _entry_from_json(values: dict[str, Any]) -> LedgerEntry:
     return LedgerEntry(
         **{**values, "epsilon": math.inf if values["epsilon"] is None else values["epsilon"]}
     )
-
-
-def _shortest(number: float) -> str:
-    """Six digits where they are exact, else all of them: a guarantee is never rounded down."""
-    return f"{number:g}" if float(f"{number:g}") == number else repr(number)

@@ -215,6 +215,10 @@ def selection_epsilon(
     1.4215
     """
     _, delta = check_epsilon_delta(1.0, delta)
+    return _least_epsilon(delta, mu, repetitions, gaussian_mu)
+
+
+def _least_epsilon(delta: float, mu: float, repetitions: Repetitions, gaussian_mu: float) -> float:
     totals = (
         order * gaussian_mu**2 / 2
         + selection_renyi(order, mu, repetitions)
@@ -261,9 +265,7 @@ def selection_noise_multiplier(
     tight, less = delta * (1 - 2 * _SLACK), epsilon * (1 - 1e-12)
 
     def holds(multiplier: float) -> bool:
-        return less >= selection_epsilon(
-            tight, 1 / multiplier, repetitions, gaussian_mu=gaussian_mu
-        )
+        return less >= _least_epsilon(tight, 1 / multiplier, repetitions, gaussian_mu)
 
     low = high = noise_multiplier(epsilon, delta)
     while not holds(high):
@@ -271,7 +273,7 @@ def selection_noise_multiplier(
         if high > 1e9:
             raise PrivacyParameterError(
                 "the yardstick uses up epsilon and delta: lower its share of the budget, or raise "
-                "delta."
+                "epsilon or delta."
             )
     while high - low > 1e-9 * high:
         middle = (low + high) / 2

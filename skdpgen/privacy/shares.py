@@ -6,9 +6,11 @@ import math
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any, NoReturn
 
 from skdpgen.exceptions import BudgetExceededError, PrivacyParameterError
 from skdpgen.privacy.accounting import (
+    MINIMUM_DELTA,
     check_epsilon_delta,
     compose_extra_delta,
     compose_gaussian,
@@ -66,12 +68,14 @@ def multiplier_beside(epsilon: float, delta: float, mu: float, extra_delta: floa
     epsilon, delta = check_epsilon_delta(epsilon, delta)
     if extra_delta < delta:
         # delta = extra_delta + (1 - extra_delta) * delta_G(epsilon; mu), solved for mu.
-        total = noise_multiplier(epsilon, (delta - extra_delta) / (1 - extra_delta))
-        if mu == 0:
-            return total
-        rest = 1 / total**2 - mu**2
-        if rest > _LEAST_REST / total**2:
-            return (1 + _ROUNDING) / math.sqrt(rest)
+        rest_delta = (delta - extra_delta) / (1 - extra_delta)
+        if rest_delta >= MINIMUM_DELTA:
+            total = noise_multiplier(epsilon, rest_delta)
+            if mu == 0:
+                return total
+            rest = 1 / total**2 - mu**2
+            if rest > _LEAST_REST / total**2:
+                return (1 + _ROUNDING) / math.sqrt(rest)
     raise PrivacyParameterError("earlier releases leave nothing of this epsilon and delta.")
 
 
@@ -108,7 +112,8 @@ def earlier_spend(
             or (entry.adjacency, entry.unit) != (adjacency, unit)
         ):
             raise PrivacyParameterError(
-                "an earlier release must be a Gaussian one under the same adjacency and unit."
+                "an earlier release must be a Gaussian one under the same adjacency and unit, and "
+                "at most one of them a private selection."
             )
     mu = compose_gaussian([nominal_mu(entry) for entry in earlier])
     return mu, compose_extra_delta([entry.extra_delta for entry in earlier])
@@ -192,6 +197,18 @@ class ReservedSpend:
         with self._lock:
             if self._used or not covered:
                 raise BudgetExceededError(
-                    "this spend isn't the one that was charged ahead; nothing was read or released."
+                    "this spend isn't the one that was charged ahead: the charge stands, and this "
+                    "release was not made."
                 )
             self._used = True
+
+    # A copy would be a second reserve for one charge.
+
+    def __copy__(self) -> ReservedSpend:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ReservedSpend:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a reserve is used once, where it was charged: it can't be pickled.")

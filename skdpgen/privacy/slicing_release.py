@@ -17,9 +17,10 @@ from skdpgen.exceptions import PrivacyParameterError, ReleaseError
 from skdpgen.privacy.accounting import check_epsilon_delta, gaussian_delta, gaussian_epsilon
 from skdpgen.privacy.archive import read_archive, write_archive
 from skdpgen.privacy.noise import check_stddev
-from skdpgen.privacy.release import _shortest, frozen
+from skdpgen.privacy.release import frozen
 from skdpgen.privacy.slicing_accounting import slicing_delta, slicing_epsilon
 from skdpgen.privacy.slicing_layout import DirectionKind, SlicingLayout, largest_stretch
+from skdpgen.privacy.statements import guarantee
 
 __all__ = ["SlicingRelease"]
 
@@ -105,13 +106,15 @@ class SlicingRelease:
         return facts
 
     def statement(self) -> str:
-        """The guarantee in one sentence, adjacency and unit of privacy named."""
+        """The guarantee in one sentence, adjacency and unit of privacy named.
+
+        It says so if bounds or values of the schema were learned by an earlier release, whose cost
+        is neither in here nor in :meth:`verify`.
+        """
         if not self.private:
             return "NOT PRIVATE: made with insecure noise, for tests and benchmarks only."
-        return (
-            f"({_shortest(self.epsilon)}, {_shortest(self.delta)})-differentially private for "
-            f"replacing one row (replace-one adjacency)."
-        )
+        change = "replacing one row (replace-one adjacency)"
+        return guarantee(self.epsilon, self.delta, change, self.public)
 
     def verify(self) -> float:
         """Recompute epsilon from what the release recorded about itself.

@@ -152,7 +152,9 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
             warn_of_large_delta(self.delta, n, stacklevel=4)
         charged: PrivacyLedger | ReservedSpend = ledger
         if columns is not None:
-            domain = learning.release(self._domain_batches(columns, X, y, units, ledger), ledger)
+            domain = learning.release(
+                self._domain_batches(learning, columns, X, y, units, ledger), ledger
+            )
             schema = columns.declared(domain.bins, domain.keys)
             planned = self._planned(X, y, schema, public_n, units, seeds, plan_of, domain.entries)
             facts = planned[0].public_schema()
@@ -160,7 +162,7 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
         codec, features, mechanism, plan = planned
         feature_map, arrays = features.to_public()
         release = mechanism.release(
-            self._batches(codec, features, X, y, units, ledger),
+            self._batches(mechanism, codec, features, X, y, units, ledger),
             charged,
             public={"feature_map": feature_map, "schema": facts},
             public_arrays=arrays,
@@ -275,14 +277,17 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
         return codec, features, mechanism, plan_of(codec, features)
 
     def _domain_batches(
-        self, columns: OpenColumns, X: Any, y: Any, units: Any, ledger: PrivacyLedger
+        self,
+        mechanism: DomainMechanism,
+        columns: OpenColumns,
+        X: Any,
+        y: Any,
+        units: Any,
+        ledger: PrivacyLedger,
     ) -> Iterator[DomainBatch]:
         # Rows are asked for once the charge went through: whatever happens now, it stands.
         self.ledger_ = ledger
-        yield from domain_batches(columns, X, y, self._kept(units))
-
-    def _kept(self, units: Any) -> npt.NDArray[np.bool_] | None:
-        return None if units is None else bounded_rows(unit_codes(units), self.rows_per_unit)
+        yield from domain_batches(columns, X, y, _kept(units, mechanism))
 
     def _resolved_count_weight(self, codec: TableCodec, features: FeatureMap, units: Any) -> float:
         if not isinstance(self.count_weight, str):
@@ -300,6 +305,7 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
 
     def _batches(
         self,
+        mechanism: MeanEmbeddingMechanism,
         codec: TableCodec,
         features: FeatureMap,
         X: Any,
@@ -309,9 +315,16 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
     ) -> Iterator[RowBatch | CodeBatch]:
         # Rows are asked for once the charge went through: whatever happens now, it stands.
         self.ledger_ = ledger
-        keep = self._kept(units)
+        keep = _kept(units, mechanism)
         position = 0
         for rows, labels in codec.encode(X, y):
             part = slice(position, position + len(rows))
             yield from features.batches(rows, labels, None if keep is None else keep[part])
             position += len(rows)
+
+
+def _kept(
+    units: Any, mechanism: DomainMechanism | MeanEmbeddingMechanism
+) -> npt.NDArray[np.bool_] | None:
+    # By the limit that the noise was made for: the parameter may have been set anew meanwhile.
+    return None if units is None else bounded_rows(unit_codes(units), mechanism.rows_per_unit)

@@ -88,6 +88,8 @@ def test_values_have_to_fit_the_dtype():
         ([0, 2], np.array([True])),
         (["a"], np.array([1.5])),
         (["a", "z"], pl.Series(["a"], dtype=pl.Enum(["a", "b"]))),
+        ([1, 2**53 + 1], pd.Series([1], dtype="category")),
+        ([1, 10**400], pd.Series([1], dtype="category")),
     ]:
         with pytest.raises(InputError, match=r"column 'c': the declared value .* does not fit"):
             make_encoder(Categorical(values), cells, "c")

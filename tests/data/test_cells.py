@@ -1,5 +1,6 @@
 import datetime
 import decimal
+import zoneinfo
 
 import numpy as np
 import pandas as pd
@@ -110,3 +111,62 @@ def test_moment_of_asks_no_object_for_anything(hostile_cells):
     parse = moment_parser("%Y")
     for cell in hostile_cells:
         moment_of(cell, parse)
+
+
+class _Raises(BaseException):
+    """No code that catches Exception catches it."""
+
+
+def _fails(*_):
+    raise _Raises
+
+
+class _Zone(datetime.tzinfo):
+    utcoffset = dst = tzname = _fails
+
+
+class _Date(datetime.date):
+    toordinal = _fails
+    year = month = day = property(_fails)
+
+
+class _HugeDate(datetime.date):
+    def toordinal(self):
+        return 10**30
+
+
+class _Moment(datetime.datetime):
+    toordinal = utcoffset = _fails
+    year = hour = microsecond = tzinfo = fold = property(_fails)
+
+
+class _Number(np.float32):
+    __float__ = item = _fails
+
+
+class _Long(np.longdouble):
+    __float__ = item = _fails
+
+
+@pytest.mark.parametrize(
+    ("cell", "number", "moment"),
+    [
+        (_Date(1970, 1, 2), None, DAY),
+        (_HugeDate(1970, 1, 2), None, DAY),
+        (_Moment(1970, 1, 2, 0, 0, 1, 5), None, DAY + 10**6 + 5),
+        (_Moment(1970, 1, 2, tzinfo=zoneinfo.ZoneInfo("Asia/Tokyo")), None, DAY - 9 * DAY // 24),
+        (datetime.datetime(1970, 1, 2, tzinfo=_Zone()), None, None),
+        (_Number(0.5), 0.5, None),
+        (_Long(0.5), 0.5, None),
+        (np.timedelta64(5, "ns"), None, None),
+    ],
+)
+def test_methods_are_those_of_known_classes(cell, number, moment):
+    assert number_of(cell) == number
+    assert moment_of(cell, None) == moment
+
+
+def test_a_local_time_that_comes_twice_is_told_apart():
+    zone = zoneinfo.ZoneInfo("Europe/Berlin")
+    first, second = (datetime.datetime(2020, 10, 25, 2, 30, fold=f, tzinfo=zone) for f in (0, 1))
+    assert moment_of(second, None) - moment_of(first, None) == 3600 * 10**6

@@ -1,6 +1,7 @@
 """Keys of cells, and the categories that released keys become."""
 
 import datetime
+import math
 from decimal import Decimal
 
 import numpy as np
@@ -149,3 +150,38 @@ def test_unlisted_cells_are_encoded_as_the_rest():
     whole = pd.Series([1, 2, 9, 1])
     found = reader(whole).declared([1, 2])
     assert make_encoder(found, whole).codes(whole).tolist() == [0, 1, 0, 0]
+
+
+def levels(cells):
+    return pd.Series(as_series(cells), dtype=object).astype("category")
+
+
+def counted(codes, keys):
+    batch = DomainBatch(np.empty((len(codes), 0), dtype=np.int64), (KeyColumn(codes, keys),))
+    return count_rows([batch], (), 1, False)[1][0]
+
+
+@pytest.mark.parametrize("last", [0.5, 1j, "x", None, True, 2**64 - 1, -1, math.inf, 10**30])
+@pytest.mark.parametrize(
+    "usual", [2**53 + 1, 2**63 + 1, 7, True, 0.1, np.float32(0.1), Decimal("0.1"), "7", 1 + 0j]
+)
+def test_the_dtype_that_pandas_finds_for_levels_changes_no_other_row(usual, last):
+    # One cell decides whether all others become floats: what they are read as mustn't change.
+    first, second = (levels([usual] * 3 + [cell]) for cell in (usual, last))
+    (key,) = counted(*reader(first).keys(first))
+    assert counted(*reader(second).keys(second))[key] >= 3
+    assert key == (usual if usual == "7" else abs(complex(usual)))
+    spec = Categorical((key, "rest"), other="rest")
+    codes = [make_encoder(spec, column).codes(column)[:3].tolist() for column in (first, second)]
+    assert codes == [[0] * 3] * 2
+
+
+def test_time_differences_are_no_keys_among_any_levels():
+    for last in (np.timedelta64(5, "ns"), "x"):
+        column = levels([np.timedelta64(5, "ns"), last])
+        assert keys_of(column)[0] not in (5, 5.0)
+
+
+def test_levels_beyond_all_floats_are_no_keys():
+    column = levels([1, 10**400, "x"])
+    assert counted(*reader(column).keys(column)) == {1: 1, "x": 1}

@@ -2,7 +2,13 @@
 
 import math
 import pickle
+import random
+import re
+import sys
+import threading
+import traceback
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -19,6 +25,7 @@ from skdpgen import (
     Release,
     SlicedFDivSynthesizer,
     SlicedRowsSynthesizer,
+    insecure_noise,
 )
 from skdpgen.exceptions import (
     BudgetExceededError,
@@ -110,6 +117,14 @@ def test_what_is_published_states_the_total(table, tmp_path):
     PrivateSearchCV.fit(fitted, table)
     assert "one of 4 releases in its ledger" in fitted.privacy_statement()
     assert type(synth()).from_release(loaded, n_steps=2).privacy_statement() == loaded.statement()
+
+
+def test_a_learned_schema_is_not_included_and_said_so(table):
+    columns = {name: {**column, "learned": True} for name, column in SCHEMA["columns"].items()}
+    fitted = search(synth(schema={**SCHEMA, "columns": columns})).fit(table)
+    assert "together with private selection and yardstick; bounds" in fitted.privacy_statement()
+    assert "whose cost is not included." in fitted.privacy_statement()
+    assert "whose cost is not included." in fitted.yardstick_release_.statement()
 
 
 def test_every_candidate_has_the_noise_of_a_run(table, monkeypatch):
@@ -236,6 +251,38 @@ def test_the_number_of_tries_leaves_no_trace(table, monkeypatch):
     assert abs(once[4] - often[4]) < 64
 
 
+def counters():
+    """What the process counts and the package remembers: caches, names of threads to come."""
+    caches = {
+        f"{module.__name__}.{name}": value.cache_info()
+        for module in [m for n, m in sys.modules.items() if n.partition(".")[0] == "skdpgen"]
+        for name, value in vars(module).items()
+        if hasattr(value, "cache_info")
+    }
+    with ThreadPoolExecutor(1, "") as pool:
+        worker = pool.submit(lambda: threading.current_thread().name).result()
+    return caches, worker, threading.Thread().name
+
+
+def test_no_counter_of_the_process_tells_how_often_or_what_was_tried(table, monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    features = [InteractionFeatures(n, orders=(1,)) for n in (20, 30, 40, 60)]
+
+    def fit(k):
+        tries(monkeypatch, k)
+        search(grid={"features": features}).fit(table)
+        return counters()
+
+    fit(1)
+    caches, *names = fit(1)
+    more, *later = fit(9)
+    for name, info in caches.items():
+        assert (info.misses, info.currsize) == (more[name].misses, more[name].currsize)
+    numbers = [[int(re.findall(r"\d+", name)[0]) for name in each] for each in (names, later)]
+    # One of each was made above, to look.
+    assert numbers[1] == [number + 1 for number in numbers[0]]
+
+
 def test_global_random_numbers_do_not_count_tries(table):
     np.random.seed(0)  # noqa: NPY002
     torch.manual_seed(0)
@@ -288,6 +335,35 @@ def test_a_failing_release_does_not_say_which(table, monkeypatch):
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
     assert not hasattr(fitted.__self__, "release_")
+
+
+@pytest.mark.parametrize("where", ["release", "trained"])
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, MemoryError])
+def test_what_interrupts_a_search_carries_nothing(table, monkeypatch, where, kind):
+    """Neither its traceback nor the one of the error that it stands for."""
+    if (where, kind) == ("trained", MemoryError):
+        kind = GeneratorExit  # a training that raises an Exception has lost
+    tries(monkeypatch, 5)
+    step, raised, calls = getattr(Trial, where), [], []
+
+    def failing(self, *args):
+        calls.append(self)
+        if len(calls) == 4:
+            raised.append(kind("canary"))
+            raise raised[0]
+        return step(self, *args)
+
+    monkeypatch.setattr(Trial, where, failing)
+    with pytest.raises(KeyboardInterrupt if kind is KeyboardInterrupt else SkdpgenError) as caught:
+        search().fit(table)
+    assert "canary" not in str(caught.value)
+    assert caught.value.__context__ is None
+    names = {frame.f_code.co_name for frame, _ in traceback.walk_tb(caught.value.__traceback__)}
+    assert "_best_of" in names
+    assert "repeat_and_select" not in names
+    ours = {"repeat_and_select", "run", "best", "release", "trained"}
+    for frame, _ in traceback.walk_tb(raised[0].__traceback__):
+        assert frame.f_code.co_name not in ours or not frame.f_locals
 
 
 def test_divergence_of_the_published_candidate_is_warned_of(table):
@@ -404,6 +480,7 @@ def test_what_all_candidates_share_is_not_searched(table, name):
         ({"grid": 3}, InputError, "param_grid must map"),
         ({"grid": {"features": "auto"}}, InputError, "param_grid must map"),
         ({"grid": {"features": []}}, InputError, "param_grid must map"),
+        ({"grid": []}, InputError, "holds no candidate"),
         ({"grid": {"features": [3]}}, PrivacyParameterError, "isn't possible: features must"),
         ({"grid": {"n_steps": [-1]}}, InputError, "isn't possible"),
         ({"grid": {"generator": ["mlp"]}}, InputError, "isn't possible"),
@@ -416,7 +493,7 @@ def test_what_all_candidates_share_is_not_searched(table, name):
         ({"eta": True}, InputError, "eta must be a number"),
         ({"yardstick_share": 1.0}, PrivacyParameterError, "share"),
         ({"ledger": 3}, PrivacyParameterError, "ledger must be"),
-        ({"estimator": synth(schema=None)}, SchemaError, "needs a complete schema"),
+        ({"estimator": synth(schema=None)}, SchemaError, "\nPrivateSearchCV needs a complete"),
         ({"estimator": synth(adjacency="x")}, PrivacyParameterError, "adjacency"),
         ({"estimator": synth(rows_per_unit=0)}, PrivacyParameterError, "rows_per_unit"),
         ({"estimator": 3}, InputError, "int can't be searched privately"),
@@ -433,6 +510,35 @@ def test_what_is_wrong_is_refused_before_the_charge(table, params, error, match)
     with pytest.raises(error, match=match):
         search(**{"ledger": ledger} | params).fit(table)
     assert ledger.entries == ()
+
+
+def test_insecure_noise_covers_no_choice(table):
+    with insecure_noise(0):
+        fitted = search().fit(table)
+    assert fitted.privacy_statement().startswith("NOT PRIVATE")
+    assert "is covered" not in fitted.privacy_statement()
+
+
+def test_candidates_follow_no_seed(table, monkeypatch):
+    """Of 24 tries among four candidates, and 24 again: alike with probability 4^-24."""
+    tries(monkeypatch, 24)
+    tried = []
+    release = Trial.release
+
+    def recorded(self, *args):
+        tried.append(self.features.n_frequencies)
+        return release(self, *args)
+
+    monkeypatch.setattr(Trial, "release", recorded)
+    monkeypatch.setattr(Trial, "trained", lambda self, release: 1 / 0)
+    grid = {"features": [InteractionFeatures(n, orders=(1,)) for n in (20, 30, 40, 60)]}
+    for _ in range(2):
+        random.seed(0)
+        np.random.seed(0)  # noqa: NPY002
+        torch.manual_seed(0)
+        search(grid=grid).fit(table)
+    assert len(tried) == 50
+    assert tried[1:25] != tried[26:]
 
 
 def test_without_a_fit_there_is_nothing(table):

@@ -1,6 +1,7 @@
 """Interaction features of codes: exact, bounded, the same in every order and representation."""
 
 import math
+import threading
 import tracemalloc
 
 import numpy as np
@@ -97,6 +98,23 @@ def test_sums_do_not_depend_on_threads_order_and_parts(n_cpus, monkeypatch):
     parts = np.array_split(order, 4)
     total = sum(features.sums(columns[:, part], labels[part], spec) for part in parts)
     assert total.tolist() == expected
+
+
+def test_an_error_on_a_thread_is_raised(monkeypatch):
+    monkeypatch.setattr(codes_module.os, "cpu_count", lambda: 4)
+    tables = iter(range(5))
+
+    def failing(*args):
+        if next(tables) in (1, 3):
+            raise MemoryError
+        return weighted(*args)
+
+    weighted = codes_module._weighted_pairs
+    monkeypatch.setattr(codes_module, "_weighted_pairs", failing)
+    features = fourier()
+    with pytest.raises(MemoryError):
+        features.sums(*table(20), spec_of(features))
+    assert not [t for t in threading.enumerate() if t.name == "skdpgen sums"]
 
 
 def test_the_largest_joint_codes_do_not_overflow():

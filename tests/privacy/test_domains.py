@@ -260,6 +260,20 @@ def test_few_rows_give_nothing():
     assert (empty.bins, empty.keys) == (((),), ((),))
 
 
+def test_noise_does_not_go_by_the_order_of_the_rows(monkeypatch):
+    """Of equal counts, the noise decides; it must belong to the keys and not to the rows."""
+    monkeypatch.setattr(domains_module, "MAXIMUM_KEYS", 3)
+    cells = [letter for letter in "abcdefghij" for _ in range(200)]
+    found = set()
+    for turn in range(5):
+        cells = cells[turn * 400 :] + cells[: turn * 400]
+        with insecure_noise(seed=1, scale=1.0):
+            mech = mechanism((), 1, epsilon=10.0)
+            found.add(mech.release([batch([], [cells])], PrivacyLedger()).keys)
+    ((keys,),) = found
+    assert len(keys) == 3
+
+
 def test_at_most_so_many_keys_come_out(monkeypatch):
     monkeypatch.setattr(domains_module, "MAXIMUM_KEYS", 2)
     cells = ["a"] * 300 + ["b"] * 200 + ["c"] * 400 + ["d"] * 100

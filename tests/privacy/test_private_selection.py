@@ -1,6 +1,8 @@
 """A private selection: charged once, one reserved spend a run, total stated by its release."""
 
+import copy
 import math
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -63,6 +65,13 @@ def test_shares_out_of_range_are_refused(share):
         PrivateSelection(1.0, 1e-5, LAW, share)
 
 
+def test_the_smallest_delta_is_taken_as_it_is():
+    plan = PrivateSelection(1.0, 1e-200, LAW, 0.1)
+    assert plan.run_multiplier > plan.yardstick_multiplier / 10
+    with pytest.raises(PrivacyParameterError, match="or raise epsilon or delta"):
+        PrivateSelection(1e-6, 1e-5, LAW, 0.1)
+
+
 def test_a_tiny_yardstick_is_still_a_release():
     plan = PrivateSelection(1.0, 1e-5, LAW, 1e-12)
     assert plan.yardstick_epsilon == 1e-6
@@ -102,6 +111,17 @@ def test_a_selection_is_made_once(monkeypatch):
     assert ledger.entries == ENTRIES
     with pytest.raises(BudgetExceededError, match="was made"):
         charged.best(lambda spend: (0.0, None))
+
+
+def test_copies_are_the_same_selection():
+    charged = PLAN.charge(PrivacyLedger(), ENTRIES)
+    copies = copy.copy(charged), copy.deepcopy(charged)
+    charged.best(lambda spend: (0.0, None))
+    for copied in copies:
+        with pytest.raises(BudgetExceededError, match="was made"):
+            copied.best(lambda spend: (0.0, None))
+    with pytest.raises(TypeError, match="can't be pickled"):
+        pickle.dumps(charged)
 
 
 def test_a_run_makes_one_release_with_the_noise_that_was_charged():

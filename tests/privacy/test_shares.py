@@ -1,6 +1,8 @@
 """What earlier releases leave of one guarantee, and a spend that was charged ahead."""
 
+import copy
 import math
+import pickle
 from dataclasses import replace
 
 import pytest
@@ -31,6 +33,11 @@ def test_the_rest_completes_the_total(epsilon, share):
 
 def test_without_earlier_releases_it_is_the_noise_multiplier():
     assert multiplier_beside(1.0, 1e-5, 0.0, 0.0) == noise_multiplier(1.0, 1e-5)
+
+
+def test_a_rest_of_delta_that_underflows_is_nothing():
+    with pytest.raises(PrivacyParameterError, match="leave nothing"):
+        multiplier_beside(1.0, 1e-200, 0.0, 1e-201)
 
 
 @pytest.mark.parametrize(("mu", "extra"), [(0.3, 0.0), (0.2681, 0.0), (0.0, 1e-5), (0.0, 0.1)])
@@ -69,6 +76,17 @@ def test_a_reserve_is_used_once():
     reserved.charge(replace(ENTRY, sensitivity_squared=16, noise_stddev=16.0))
     with pytest.raises(BudgetExceededError, match="charged ahead"):
         reserved.charge(ENTRY)
+
+
+def test_copies_are_the_same_reserve():
+    reserved = ReservedSpend(ENTRY)
+    copies = copy.copy(reserved), copy.deepcopy([reserved])[0]
+    reserved.charge(ENTRY)
+    for copied in copies:
+        with pytest.raises(BudgetExceededError, match="the charge stands, and this"):
+            copied.charge(ENTRY)
+    with pytest.raises(TypeError, match="can't be pickled"):
+        pickle.dumps(reserved)
 
 
 @pytest.mark.parametrize(

@@ -282,6 +282,40 @@ def test_statements_name_the_total(fitted):
     assert "It is one of 4 releases in its ledger" in twice.privacy_statement()
 
 
+def test_a_learned_schema_says_so_wherever_it_goes(tmp_path):
+    rows = table()[["height", "town"]]
+    numbered = rows.set_axis([0, 1], axis=1)  # names of another JSON form
+    first, other = make().fit(rows), make().fit(numbered)
+    schema = first.schema_
+    open_too = Schema({**schema.columns, "visits": Numeric(None)})
+    again = {
+        "passed on": make(schema=schema).fit(rows),
+        "as a dictionary": make(schema=schema.to_dict(), domain_budget=None).fit(rows),
+        "with integer names": make(schema=other.schema_).fit(numbered),
+        "of a release": DPMERFSynthesizer.from_release(first.release_, n_steps=1).fit(rows),
+        "rows": SlicedRowsSynthesizer(100.0, 1e-5, schema=schema, n_steps=1, n_slices=9).fit(rows),
+        "and learned more": make(schema=open_too).fit(table()[["height", "town", "visits"]]),
+    }
+    schema.to_json(tmp_path / "schema.json")
+    again["from a file"] = make(schema=tmp_path / "schema.json").fit(rows)
+    for how, synthesizer in again.items():
+        assert "whose cost is not included" in synthesizer.release_.statement(), how
+        assert "whose cost is not included" in synthesizer.privacy_statement(), how
+    again["passed on"].release_.save(tmp_path / "release")
+    assert "whose cost" in Release.load(tmp_path / "release").statement()
+    more = again["and learned more"]
+    assert [e.mechanism for e in more.release_.earlier] == ["private bounds"]
+    said = {n: c.metadata["learned"] for n, c in more.schema_.columns.items()}
+    assert said == {"height": "before", "town": "before", "visits": True}
+    # Who paid says nothing, also where the release is trained on again; nor does a schema of one's
+    # own.
+    for synthesizer in (first, other, DPMERFSynthesizer.from_release(first.release_, n_steps=1)):
+        assert "whose cost" not in synthesizer.privacy_statement()
+    declared = {n: {**c, "learned": False} for n, c in schema.to_dict()["columns"].items()}
+    own = make(schema={"columns": declared}).fit(rows)
+    assert "whose cost" not in own.privacy_statement()
+
+
 def test_a_cap_holds_for_everything_at_once():
     ledger = PrivacyLedger(1.0, 1e-5)
     make(ledger=ledger).fit(table())

@@ -9,6 +9,7 @@ import torch
 
 from skdpgen import GaussianFeatures, PrivacyLedger, insecure_noise
 from skdpgen.exceptions import BudgetExceededError, PrivacyWarning, SkdpgenWarning
+from skdpgen.privacy.units import bounded_rows
 
 # -- noise and public randomness -------------------------------------------------------------------
 
@@ -96,6 +97,32 @@ def test_rows_beyond_the_limit_of_their_unit_do_not_count(make, schema, table, e
     wild.loc[~kept, "age"] = 99
     wild.loc[~kept, "smoker"] = "no"
     assert np.array_equal(bounded, exact_sums(synthesizer, wild, unit_id=units))
+
+
+@pytest.mark.parametrize("learns", [False, True])
+def test_the_limit_is_the_one_that_the_noise_was_made_for(make, schema, table, monkeypatch, learns):
+    """Somebody sets rows_per_unit anew after the charge, before rows are read."""
+    limits = []
+
+    def bounded(units, limit):
+        limits.append(limit)
+        return bounded_rows(units, limit)
+
+    monkeypatch.setattr("skdpgen.synthesizers._embedding.bounded_rows", bounded)
+
+    class Meddling(PrivacyLedger):
+        def charge_all(self, entries):
+            super().charge_all(entries)
+            synthesizer.set_params(rows_per_unit=60)
+
+    synthesizer = make(None if learns else schema, rows_per_unit=1, ledger=Meddling())
+    if learns:
+        with pytest.raises(BudgetExceededError, match="charged ahead"):
+            synthesizer.fit(table[["age"]], unit_id=np.zeros(60, dtype=int))
+    else:
+        synthesizer.fit(table, unit_id=np.zeros(60, dtype=int))
+        assert synthesizer.release_.rows_per_unit == 1
+    assert limits == [1]
 
 
 def test_no_cell_and_no_unit_is_read_before_the_charge(make, schema, table, monkeypatch):
