@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,9 @@ from skdpgen.synthesizers._feature_maps import FeatureMap, feature_map_of
 from skdpgen.synthesizers._labels import stratified_labels
 from skdpgen.synthesizers._parameters import as_schema
 from skdpgen.synthesizers._table import TableCodec
+
+if TYPE_CHECKING:
+    from skdpgen.synthesizers.base import Plan
 
 __all__ = ["PrivateTable", "Trial", "check_names", "distance"]
 

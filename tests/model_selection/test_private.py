@@ -36,6 +36,7 @@ from skdpgen.exceptions import (
     SkdpgenError,
     SkdpgenWarning,
 )
+from skdpgen.generators import MLPGenerator
 from skdpgen.model_selection import PrivateSearchCV, _private_runs, private
 from skdpgen.model_selection._private_runs import Trial, distance
 from skdpgen.privacy.private_selection import PrivateSelection
@@ -389,6 +390,23 @@ def test_tries_are_alike_whatever_was_tried_before(table, monkeypatch):
     for one, other in generators:
         for a, b in zip(one.parameters(), other.parameters(), strict=True):
             assert a.detach().numpy() == pytest.approx(b.detach().numpy())
+
+
+def test_a_callable_generator_is_called_once_a_candidate_before_rows_are_read(table, monkeypatch):
+    calls = []
+
+    def wider_each_time(layout, n_classes):
+        calls.append(len(spent.entries))
+        return MLPGenerator(layout, n_classes, hidden_sizes=(8 + len(calls),))
+
+    spent = PrivacyLedger()
+    tries(monkeypatch, 5)
+    estimator = synth(generator=wider_each_time, features=GaussianFeatures(8))
+    grid = {"learning_rate": [0.001, 0.01]}
+    found = search(estimator, grid, ledger=spent).fit(table)
+    assert calls == [0, 0]
+    # What is published is what won, not one that was made later.
+    assert found.best_estimator_.generator_.backbone.output.in_features in (9, 10)
 
 
 # -- the score -----------------------------------------------------------------------------------
