@@ -66,7 +66,7 @@ class FixesItsNoise(DPMERFSynthesizer):
 
 
 class ForgetsItsSpends(DPMERFSynthesizer):
-    def _ledger_in_use(self):
+    def _ledger_in_use(self, **options):
         return PrivacyLedger()
 
 
