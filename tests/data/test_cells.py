@@ -170,3 +170,7 @@ def test_a_local_time_that_comes_twice_is_told_apart():
     zone = zoneinfo.ZoneInfo("Europe/Berlin")
     first, second = (datetime.datetime(2020, 10, 25, 2, 30, fold=f, tzinfo=zone) for f in (0, 1))
     assert moment_of(second, None) - moment_of(first, None) == 3600 * 10**6
+
+
+def test_a_reader_that_fails_reads_nothing():
+    assert moment_of("1970", lambda text: datetime.datetime(int(text), 0, 0)) is None
