@@ -38,6 +38,12 @@ def records(charges: Sequence[Charge]) -> list[dict[str, Any]]:
             "noise_stddev": entry.noise_stddev,
             "mu": None if entry.n_directions or entry.repetitions else entry.mu,
             "extra_delta": entry.extra_delta,
+            # All that a total takes where there is no mu.
+            "n_directions": entry.n_directions,
+            "dimension": entry.dimension,
+            "value_step": entry.value_step,
+            "repetition_shape": entry.repetition_shape,
+            "repetition_gamma": entry.repetition_gamma,
         }
         for number, charge in enumerate(charges, start=1)
         for entry in charge

@@ -410,4 +410,10 @@ def test_an_entry_from_before_there_were_selections_reads():
 def test_the_report_of_a_ledger_knows_selections():
     ledger = PrivacyLedger()
     ledger.charge_all([selection(0.1), gaussian(0.1)])
-    assert [record["mu"] for record in ledger.to_records()] == [None, pytest.approx(0.1)]
+    records = ledger.to_records()
+    assert [record["mu"] for record in records] == [None, pytest.approx(0.1)]
+    # What is recorded is enough to compute the total again.
+    run_mu = records[0]["sensitivity"] / records[0]["noise_stddev"]
+    law = Repetitions(records[0]["repetition_shape"], records[0]["repetition_gamma"])
+    total = selection_epsilon(1e-5, run_mu, law, gaussian_mu=records[1]["mu"])
+    assert ledger.spent(1e-5) == pytest.approx(total, rel=1e-9)
