@@ -51,6 +51,7 @@ from skdpgen.exceptions import (
     SchemaError,
     SkdpgenError,
 )
+from skdpgen.model_selection import PrivateSearchCV, ReleaseSearchCV
 
 N = 60
 SCHEMA = Schema({"a": Numeric((0, 10)), "b": Numeric((0, 20), "int"), "c": Boolean()}, target="c")
@@ -547,31 +548,30 @@ def test_the_same_schema_may_be_given_twice(form):
     assert list(pipeline[-1]._codec.schema.columns) == ["city", "grade", "wage", "ok"]
 
 
-class Search(BaseEstimator):
-    """What a search over settings looks like from outside."""
-
-    def __init__(self, estimator):
-        self.estimator = estimator
-
-    def fit(self, X, y=None):
-        self.best_ = clone(self.estimator).fit(X, y)
-        self.release_, self.ledger_ = self.best_.release_, self.best_.ledger_
-        return self
-
-    def sample(self, n_samples=1, random_state=None, *, y=None):
-        return self.best_.sample(n_samples, random_state, y=y)
+SEARCHES = {
+    "on the release": lambda synth: ReleaseSearchCV(synth, {"learning_rate": [0.01, 0.1]}, cv=2),
+    "private": lambda synth: PrivateSearchCV(
+        synth, {"features__n_frequencies": [10, 20, 30, 40, 50]}, epsilon=1.0, delta=1e-3
+    ),
+}
 
 
-def test_a_search_is_a_last_step_too():
+@pytest.mark.parametrize("kind", SEARCHES)
+@pytest.mark.filterwarnings("ignore:releasing all:skdpgen.exceptions.PrivacyWarning")
+def test_a_search_is_a_last_step_too(kind):
     inner = synthesizer(None)
     pipeline = make_synthesis_pipeline(
         HALVES,
         TabularPreprocessor(schema=SCHEMA.with_columns({"b": Numeric((0, 10))})),
-        Search(inner),
+        SEARCHES[kind](inner),
     ).fit(table())
     assert inner.schema is None
-    assert len(pipeline.ledger_.entries) == 1
+    assert len(pipeline.ledger_.entries) == {"on the release": 1, "private": 2}[kind]
     assert pipeline.sample(5).dtypes.equals(table().dtypes)
+    assert "differentially private" in pipeline.privacy_statement()
+
+
+def test_a_search_over_rows_is_no_last_step():
     with pytest.raises(InputError, match="GridSearchCV"):
         make_synthesis_pipeline(GridSearchCV(synthesizer(), {})).fit(table())
 
