@@ -27,7 +27,7 @@ __all__ = ["SlicedFDivSynthesizer"]
 
 # Bins of a number before it is projected: fine beside the cells of a slice.
 _N_BINS = 128
-_NETWORK_STEPS, _NETWORK_RATE = 3000, 1e-3
+_NETWORK_STEPS = 3000
 
 
 class SlicedFDivSynthesizer(EmbeddingSynthesizer):
@@ -93,8 +93,8 @@ class SlicedFDivSynthesizer(EmbeddingSynthesizer):
         256). Post-processing.
     learning_rate : float, default=None
         Largest learning rate of Adam; None is that of
-        :class:`~skdpgen.DPMERFSynthesizer` for a mixture and 1e-3 for a network.
-        Post-processing.
+        :class:`~skdpgen.DPMERFSynthesizer` for a mixture, and for a network 1e-3
+        with an f-divergence, else 2e-3. Post-processing.
     device : str, default="auto"
         Where to train. Post-processing.
     random_state : int, RandomState instance or None, default=None
@@ -255,6 +255,6 @@ class SlicedFDivSynthesizer(EmbeddingSynthesizer):
             generator=self.generator,
             n_steps=_NETWORK_STEPS if self.n_steps is None else self.n_steps,
             batch_size=self.batch_size,
-            learning_rate=_NETWORK_RATE if self.learning_rate is None else self.learning_rate,
+            learning_rate=self.learning_rate,
             **common,
         )

@@ -461,6 +461,14 @@ def test_a_saved_release_trains_elsewhere_to_the_same_rows(schema, table, direct
         SlicedFDivSynthesizer.from_release(tmp_path / "release", n_slices=3)
 
 
+@pytest.mark.parametrize(("divergence", "rate"), [("tv", 1e-3), ("sliced_wasserstein", 2e-3)])
+def test_the_learning_rate_follows_the_divergence(schema, table, divergence, rate):
+    made = make(schema, directions="sparse", n_slices=4, n_steps=1, divergence=divergence)
+    made.fit(table)
+    assert made._plan_for_release().settings.learning_rate == rate
+    assert made.set_params(learning_rate=0.5)._plan_for_release().settings.learning_rate == 0.5
+
+
 def test_retraining_changes_the_divergence_free_of_charge(schema, table):
     synthesizer = make(schema, directions="sparse").fit(table)
     release, entries = synthesizer.release_, synthesizer.ledger_.entries
