@@ -15,7 +15,7 @@ def mechanism(n_bins=(4, 3), n_key_columns=2, epsilon=1.0, delta=1e-5, **kwargs)
     return DomainMechanism(n_bins, n_key_columns, epsilon, delta, **kwargs)
 
 
-def batch(bins, keys=(), keep=None, n_bins=None):
+def batch(bins, keys=(), keep=None):
     """Rows: a tuple of bins each; a list of keys for each key column."""
     n = len(bins) if bins else len(keys[0])
     columns = []

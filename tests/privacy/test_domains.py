@@ -32,7 +32,7 @@ def mechanism(n_bins=(4, 3), n_key_columns=2, epsilon=1.0, delta=1e-5, **kwargs)
     return DomainMechanism(n_bins, n_key_columns, epsilon, delta, **kwargs)
 
 
-def batch(bins, keys=(), keep=None, n_bins=None):
+def batch(bins, keys=(), keep=None):
     """Rows: a tuple of bins each; a list of keys for each key column."""
     n = len(bins) if bins else len(keys[0])
     columns = []
@@ -45,12 +45,6 @@ def batch(bins, keys=(), keep=None, n_bins=None):
         keys=tuple(columns),
         keep=None if keep is None else np.array(keep, dtype=np.bool_),
     )
-
-
-def counts(mech, batches):
-    """The exact counts that the mechanism adds noise to."""
-    bins, keys = count_rows(batches, mech.n_bins, mech.n_key_columns, mech.rows_bounded)
-    return [b.tolist() for b in bins], keys
 
 
 def exact_tail(variance, threshold):
@@ -73,7 +67,7 @@ def upper_tails(variance):
 
 
 def vector(mech, rows):
-    bins, keys = counts(mech, [rows])
+    bins, keys = count_rows([rows], mech.n_bins, mech.n_key_columns, mech.rows_bounded)
     flat = Counter({(j, i): c for j, b in enumerate(bins) for i, c in enumerate(b)})
     flat.update({(f"k{j}", key): c for j, column in enumerate(keys) for key, c in column.items()})
     return flat
