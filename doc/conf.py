@@ -13,7 +13,7 @@ extensions = [
     "numpydoc",
 ]
 exclude_patterns = ["_build"]
-html_theme = "furo"
+html_theme = "pydata_sphinx_theme"
 html_title = f"skdpgen {version}"
 
 autosummary_generate = True

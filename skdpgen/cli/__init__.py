@@ -1,0 +1,5 @@
+"""The command line: ``skdpgen``."""
+
+from .main import main
+
+__all__ = ["main"]

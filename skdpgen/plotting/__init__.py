@@ -1,0 +1,1 @@
+"""Pictures, as scikit-learn displays: the only place that imports matplotlib."""

@@ -1,0 +1,1 @@
+"""One page that says what a synthetic table is worth and what was promised."""
