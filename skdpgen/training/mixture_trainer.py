@@ -14,6 +14,7 @@ from torch import Tensor
 
 from skdpgen.exceptions import InputError
 from skdpgen.training.mixture_objective import FrequencyGroup, interaction_loss, one_way_loss
+from skdpgen.training.progress import Progress
 from skdpgen.training.trainer import resolve_device
 
 __all__ = ["FittedMixture", "MixtureSettings", "MixtureTarget", "fit_mixture"]
@@ -197,6 +198,7 @@ def fit_mixture(target: MixtureTarget, settings: MixtureSettings) -> FittedMixtu
     losses: list[float] = []
     status: Literal["floor", "finished", "diverged"] = "finished"
     queue = np.arange(0)
+    progress = Progress(settings.n_steps)
     with torch.no_grad():
         for step in range(settings.n_steps):
             if step % n_groups == 0:
@@ -220,6 +222,7 @@ def fit_mixture(target: MixtureTarget, settings: MixtureSettings) -> FittedMixtu
                     atoms, one_way, shares, one_way_weights, gradient, share_gradient
                 )
             losses.append(float(loss.mean()))
+            progress.step(losses[-1])
             if not math.isfinite(losses[-1]):
                 status = "diverged"
                 losses.pop()
@@ -228,6 +231,7 @@ def fit_mixture(target: MixtureTarget, settings: MixtureSettings) -> FittedMixtu
             rate = (1 + math.cos(math.pi * step / settings.n_steps)) / 2
             optimizer.step(settings.learning_rate * rate)
         atoms, shares = model.forward()
+    progress.end()
     return FittedMixture(
         probabilities=tuple(column.T.cpu().numpy().copy() for column in model.split(atoms)),
         shares=shares.double().cpu().numpy(),

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from skdpgen.divergences.mmd import Objective, class_weights, embedding_loss, noise_floor
 from skdpgen.exceptions import InputError
 from skdpgen.generators.base import Generator
+from skdpgen.training.progress import Progress
 
 __all__ = ["TrainingResult", "TrainingSettings", "descend", "resolve_device", "train"]
 
@@ -234,6 +235,7 @@ def descend(
     noise_rng = torch.Generator().manual_seed(settings.seed)
     losses: list[float] = []
     status: Literal["finished", "diverged"] = "finished"
+    progress = Progress(settings.n_steps)
     with torch.random.fork_rng(), torch.enable_grad():
         torch.manual_seed(settings.seed)
         for _ in range(settings.n_steps):
@@ -244,6 +246,7 @@ def descend(
             optimizer.zero_grad()
             torch.autograd.backward(loss)
             losses.append(loss.item())
+            progress.step(losses[-1])
             # Checked before the weights move: those kept always gave a finite loss.
             if not (math.isfinite(losses[-1]) and _gradient_is_finite(model)):
                 status = "diverged"
@@ -251,6 +254,7 @@ def descend(
                 break
             optimizer.step()
             schedule.step()
+    progress.end()
     return TrainingResult(
         generator=model.cpu().eval(),
         loss_curve=np.array(losses, dtype=np.float64),
