@@ -13,7 +13,8 @@ from typing import TypeAlias
 
 __all__ = ["Listener", "Progress", "unwatched", "watching"]
 
-#: Called with the number of steps done, the number of steps planned, and the loss of the last step.
+#: Called with the number of steps done, the number of steps planned, and the loss of the last step;
+#: True ends the training.
 Listener: TypeAlias = Callable[[int, int, float], object]
 
 # A context variable: threads and tasks have listeners of their own, processes none.
@@ -33,7 +34,8 @@ def watching(listener: Listener) -> Iterator[None]:
         ``n_steps`` is how many are planned, ``loss`` is that of the step, the noise floor
         included, and NaN or infinite where training diverges. Where training ends early there is
         one more call, with ``n_steps`` set to what was done: the last call of every training has
-        ``step == n_steps``. What the listener raises ends the training and is raised there.
+        ``step == n_steps``. If it returns True the training ends with this step, and keeps what it
+        has. What it raises is raised by the training.
 
     Examples
     --------
@@ -41,7 +43,7 @@ def watching(listener: Listener) -> Iterator[None]:
     >>> with watching(lambda *call: print(*call)):
     ...     progress = Progress(3)
     ...     for loss in (0.5, 0.25):
-    ...         progress.step(loss)
+    ...         stop = progress.step(loss)
     ...     progress.end()
     1 3 0.5
     2 3 0.25
@@ -80,12 +82,18 @@ class Progress:
         self._done = 0
         self._loss = math.nan
 
-    def step(self, loss: float) -> None:
-        """Tell that one more step is done."""
+    def step(self, loss: float) -> bool:
+        """Tell that one more step is done, and ask whether it is the last.
+
+        Returns
+        -------
+        bool
+            Whether a listener wants the training to end.
+        """
         self._done += 1
         self._loss = loss
-        for listener in self._listeners:
-            listener(self._done, self._n_steps, loss)
+        answers = [listener(self._done, self._n_steps, loss) for listener in self._listeners]
+        return any(answer is True for answer in answers)
 
     def end(self) -> None:
         """Tell that no step will follow, unless all planned ones are done."""
