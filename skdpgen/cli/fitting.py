@@ -5,13 +5,17 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
+import numpy.typing as npt
 
 from ._errors import AFTER_THE_CHARGE, CommandError, describe
 from ._files import check_output, existing, force_option, output
+from ._held_out import held_out, with_record
 from ._output import Output, with_output
 from .schemas import read_schema
 
@@ -71,6 +75,12 @@ _ONLY = {
 )
 @click.option("--n-rows-hint", type=int, help="About how many rows; public. For add-remove.")
 @click.option("--ledger", "ledger_file", type=output, help="File where the spend is recorded.")
+@click.option(
+    "--hold-out",
+    type=click.FloatRange(0, 1, True, True),
+    metavar="SHARE",
+    help="Leave a share of the rows out, for `report` to judge with.",
+)
 @click.option("--seed", type=int, help="Seeds what is public (frequencies), never the noise.")
 @click.option("--drop", multiple=True, metavar="COLUMN", help="Column of DATA to leave out.")
 @force_option
@@ -85,6 +95,7 @@ def fit(
     method: str,
     unit: str | None,
     ledger_file: Path | None,
+    hold_out: float | None,
     seed: int | None,
     drop: tuple[str, ...],
     force: bool,
@@ -102,6 +113,11 @@ def fit(
             raise click.UsageError(f"--{flag} can't be used with --method {method}.")
     if unit is not None and ("rows_per_unit" not in given):
         raise click.UsageError("--unit needs --rows-per-unit: how many rows of a unit may count.")
+    if hold_out is not None and (unit is not None or given.get("adjacency") == "add-remove"):
+        raise click.UsageError(
+            "--hold-out needs a public number of rows: with --unit or --adjacency add-remove use "
+            "`skdpgen split` before, and fit on one part."
+        )
     if "domain_budget" in given:
         given["domain_budget"] = _share(given["domain_budget"])
     check_output(target, force=force, inputs=[data, schema_file, ledger_file])
@@ -115,7 +131,11 @@ def fit(
     _check_names(names, schema, drop, unit)
     # A unit that the schema doesn't know tells rows apart, and is no column of the release.
     left_out = {*drop, *([] if unit in schema.columns else [unit])}
-    table = scan_table(data, schema, columns=[n for n in names if n not in left_out])
+    rows = None
+    if hold_out is not None:
+        schema = with_record(schema, hold_out, seed or 0)
+        rows = partial(_rows_to_fit, share=hold_out, seed=seed or 0)
+    table = scan_table(data, schema, columns=[n for n in names if n not in left_out], rows=rows)
     units = {}
     if unit is not None:
         units["unit_id"] = read_table(data, columns=[unit])[unit]
@@ -140,6 +160,10 @@ def fit(
         out.result["ledger_statement"] = ledger.statement()
         out.say(f"{ledger_file}: {ledger.statement()}")
     out.say(f"Synthetic tables of it are free: skdpgen sample {target} -o synthetic.csv")
+
+
+def _rows_to_fit(n_rows: int, share: float, seed: int) -> npt.NDArray[np.int64]:
+    return np.flatnonzero(~held_out(n_rows, share, seed))
 
 
 def _share(text: str) -> float | None:
@@ -198,8 +222,16 @@ def _save(release: Release | SlicingRelease, target: Path) -> None:
 
 @click.command()
 @click.argument("data", type=existing)
-@click.option("--test", "share", type=click.FloatRange(0, 1, True, True), default=0.2)
+@click.option(
+    "--test",
+    "share",
+    type=click.FloatRange(0, 1, True, True),
+    default=0.2,
+    show_default=True,
+    help="Share to put aside.",
+)
 @click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--unit", metavar="COLUMN", help="Keep rows with the same value here together.")
 @click.option("--train-output", type=output, required=True, help="Rows to fit on.")
 @click.option("--test-output", type=output, required=True, help="Rows to judge with.")
 @force_option
@@ -209,6 +241,7 @@ def split(
     data: Path,
     share: float,
     seed: int,
+    unit: str | None,
     train_output: Path,
     test_output: Path,
     force: bool,
@@ -222,17 +255,18 @@ def split(
     for target in (train_output, test_output):
         check_output(target, force=force, inputs=[data])
 
-    import numpy as np
-
     from skdpgen.data.files import read_table, write_table
 
     table = read_table(data)
-    order = np.random.default_rng(seed).permutation(len(table))
-    n_test = round(share * len(table))
-    for target, rows in ((test_output, order[:n_test]), (train_output, order[n_test:])):
-        write_table(table.iloc[np.sort(rows)], target)
+    if unit is not None and unit not in table.columns:
+        raise CommandError(f"--unit {unit}: the data have no such column.")
+    # Rows that belong together have one number.
+    part = np.arange(len(table)) if unit is None else table[unit].factorize()[0]
+    test = held_out(int(part.max(initial=-1)) + 1, share, seed)[part]
+    write_table(table[test], test_output)
+    write_table(table[~test], train_output)
     out.result = {"train": train_output, "test": test_output, "share": share, "seed": seed}
-    out.say(f"{train_output} to fit on, {test_output} ({share:.0%} of the rows) to judge with.")
+    out.say(f"{train_output} to fit on, {test_output} to judge with.")
 
 
 @click.command()

@@ -6,7 +6,7 @@ import click
 
 from skdpgen import __version__
 
-from . import fitting, inspecting, schemas, training
+from . import evaluating, fitting, inspecting, schemas, training
 
 __all__ = ["main"]
 
@@ -16,7 +16,7 @@ A first run takes five commands:
 \b
   skdpgen schema draft data.csv -o schema.json
   skdpgen schema check schema.json data.csv     (after you filled it in)
-  skdpgen fit data.csv --schema schema.json --epsilon 1 --delta 1e-6 -o data.release
+  skdpgen fit data.csv --schema schema.json --epsilon 1 --delta 1e-6 --hold-out 0.2 -o data.release
   skdpgen sample data.release -n 10000 -o synthetic.csv
   skdpgen report synthetic.csv --release data.release --real data.csv -o report.html
 
@@ -56,5 +56,8 @@ for command in (
     training.retrain,
     training.search,
     inspecting.inspect,
+    evaluating.evaluate,
+    evaluating.report,
+    evaluating.demo,
 ):
     main.add_command(command)

@@ -1,4 +1,4 @@
-"""``skdpgen schema``: draft what is public of a table, and check it. No command here reads a row."""
+"""``skdpgen schema``: draft what is public of a table, and check it; no row is read."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ A schema says what is public about each column. Write down what a codebook or co
   numbers      {numeric}
                "dtype": "float" for decimals; "scale": "log1p" for amounts with a long tail
   categories   {categorical}
-               "other": "other" catches all the rest; "values": null learns them privately, for a part of the budget
+               "other": "other" catches all the rest; "values": null learns the list privately
   ranks        {ordinal}
   yes or no    {boolean}
   dates        {datetime}

@@ -8,14 +8,18 @@ record, the names of the columns, is public and checked.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import gzip
+import io
 import os
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from ..exceptions import InputError
+from .cells import parse_number
 
 __all__ = ["CsvFile"]
 
@@ -25,7 +29,7 @@ _LARGEST_FIELD = 2**31 - 1
 
 
 class CsvFile:
-    """A CSV file, plain or compressed by gzip, whose first record names the columns.
+    r"""A CSV file, plain or compressed by gzip, whose first record names the columns.
 
     Parameters
     ----------
@@ -51,7 +55,7 @@ class CsvFile:
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = os.path.join(folder.name, "women.csv")
-    >>> _ = Path(path).write_text('age,note\\n33,"a, b"\\n51\\n', encoding="utf-8")
+    >>> _ = Path(path).write_text('age,note\n33,"a, b"\n51\n', encoding="utf-8")
     >>> file = CsvFile(path)
     >>> file.names, list(file.records())
     (('age', 'note'), [['33', 'a, b'], ['51', '']])
@@ -80,11 +84,15 @@ class CsvFile:
                 elif record:
                     yield (record + [""] * width)[:width]
 
-    def _open(self) -> IO[str]:
-        how = {"encoding": "utf-8-sig", "errors": "replace", "newline": ""}
-        if self.path.suffix == ".gz":
-            return gzip.open(self.path, "rt", **how)  # type: ignore[return-value]
-        return open(self.path, **how)  # type: ignore[call-overload,no-any-return]
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[IO[str]]:
+        raw: Any = gzip.open(self.path) if self.path.suffix == ".gz" else open(self.path, "rb")
+        try:
+            # A mark at the beginning belongs to no name, and bytes that are no text raise nothing.
+            with io.TextIOWrapper(raw, "utf-8-sig", "replace", newline="") as stream:
+                yield stream
+        except (EOFError, gzip.BadGzipFile, zlib.error):
+            raise InputError(f"{self.path.name} is no gzip file, or not a whole one.") from None
 
     def _reader(self, stream: IO[str]) -> Iterator[list[str]]:
         # A limit of the process: a longer cell would raise, and say so.
@@ -92,6 +100,8 @@ class CsvFile:
         return csv.reader(stream, delimiter=self._delimiter)
 
     def _check(self, names: list[str]) -> None:
+        # Names that are numbers may be a row, of a file without names: then it isn't quoted.
+        quotable = not any(parse_number(name) is not None for name in names)
         where = f"the first line of {self.path.name}"
         if not names:
             raise InputError(f"{where} is empty: it must name the columns.")
@@ -108,4 +118,8 @@ class CsvFile:
                     f"the row numbers (pandas: index=False)."
                 )
             if name in names[: position - 1]:
-                raise InputError(f"{where} names column {name!r} twice; rename one of them.")
+                shown = repr(name) if quotable else f"{position} as column {names.index(name) + 1}"
+                raise InputError(
+                    f"{where} names column {shown} twice; rename one of them. It must hold the "
+                    f"names of the columns."
+                )

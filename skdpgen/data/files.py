@@ -1,8 +1,8 @@
 """Tables in files: CSV (also compressed by gzip), Parquet, Arrow.
 
-Names and dtypes of a file are public, its cells may be private. So a CSV file is read as texts, which
-a schema converts, and a file that says its dtypes keeps exactly these: nowhere does a cell decide a
-dtype, an error or a warning.
+Names and dtypes of a file are public, its cells may be private. So a CSV file is read as texts,
+which a schema converts, and a file that says its dtypes keeps exactly these: nowhere does a cell
+decide a dtype, an error or a warning.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import contextlib
 import gzip
 import io
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -39,7 +39,7 @@ def read_table(
     *,
     columns: Iterable[str] | None = None,
 ) -> pd.DataFrame:
-    """Read a table from a file, whole.
+    r"""Read a table from a file, whole.
 
     Parameters
     ----------
@@ -69,14 +69,14 @@ def read_table(
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = os.path.join(folder.name, "women.csv")
-    >>> _ = Path(path).write_text("age,affair\\n33,no\\n,yes\\n", encoding="utf-8")
+    >>> _ = Path(path).write_text("age,affair\n33,no\n,yes\n", encoding="utf-8")
     >>> read_table(path, Schema({"age": {"kind": "numeric", "bounds": [17, 90], "dtype": "int"}}))
         age affair
     0    33     no
     1  <NA>    yes
     >>> folder.cleanup()
     """
-    return _TableFile(path, schema, columns).rows(0, None)
+    return _TableFile(path, schema, columns).all_rows()
 
 
 def read_structure(
@@ -105,6 +105,7 @@ def scan_table(
     schema: Schema | None = None,
     *,
     columns: Iterable[str] | None = None,
+    rows: Callable[[int], np.ndarray] | None = None,
 ) -> MappedTable:
     """A table in a file whose cells are read when a synthesizer asks for them.
 
@@ -114,6 +115,9 @@ def scan_table(
     ----------
     path, schema, columns
         See :func:`read_table`.
+    rows : callable, default=None
+        Takes the number of rows and returns which of them the table has, as positions in ascending
+        order; None keeps all.
 
     Returns
     -------
@@ -121,12 +125,9 @@ def scan_table(
         Takes the place of a frame in ``fit``.
     """
     file = _TableFile(path, schema, columns)
-    positions = np.arange(file.count())[:, np.newaxis]
-
-    def rows(part: Any) -> pd.DataFrame:
-        return file.rows(int(part[0, 0]), len(part)) if len(part) else file.structure
-
-    return MappedTable(positions, rows, file.structure)
+    n = file.count()
+    positions = np.arange(n) if rows is None else rows(n)
+    return MappedTable(positions[:, np.newaxis], file.rows_at, file.structure)
 
 
 def write_table(table: Any, path: str | os.PathLike[str], schema: Schema | None = None) -> None:
@@ -172,7 +173,7 @@ class _TableFile:
         self._path = Path(path)
         self._schema = schema
         self._records: Iterator[list[str]] = iter(())
-        self._next: int | None = None
+        self._next = 0
         self._arrow: pd.DataFrame | None = None
         self._csv: CsvFile | None = None
         names: Sequence[str]
@@ -196,17 +197,24 @@ class _TableFile:
             return len(self._arrow_rows())
         return sum(1 for _ in self._csv.records())
 
-    def rows(self, start: int, n: int | None) -> pd.DataFrame:
-        """``n`` rows from ``start`` on, all of them if None."""
+    def all_rows(self) -> pd.DataFrame:
+        """The whole table."""
         if self._csv is None:
-            rows = self._arrow_rows()
-            return self._selected(rows.iloc[start : None if n is None else start + n])
-        if start != self._next:
-            self._records = islice(self._csv.records(), start, None)
-        found = list(islice(self._records, n))
-        if n is not None and len(found) < n:
+            return self._selected(self._arrow_rows())
+        return self._frame(list(self._csv.records()))
+
+    def rows_at(self, positions: np.ndarray) -> pd.DataFrame:
+        """Rows by ascending positions, shape (n, 1): the next ones of a file that is read once."""
+        if self._csv is None:
+            return self._selected(self._arrow_rows().iloc[positions[:, 0]])
+        found: list[list[str]] = []
+        for position in positions[:, 0].tolist():
+            if position < self._next or self._next == 0:
+                self._records, self._next = self._csv.records(), 0
+            found += islice(self._records, position - self._next, position - self._next + 1)
+            self._next = position + 1
+        if len(found) < len(positions):
             raise InputError(f"{self._path.name} was changed while it was read.")
-        self._next = start + len(found)
         return self._frame(found)
 
     def _frame(self, records: list[list[str]]) -> pd.DataFrame:
@@ -300,9 +308,10 @@ def _text_file(path: Path, ending: str) -> Iterator[IO[str]]:
 
 def _with_formats(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     texts = {
-        name: table[name].dt.strftime(column.format)
+        str(name): table[name].dt.strftime(column.format)
         for name, column in schema.columns.items()
-        if isinstance(column, Datetime)
+        if isinstance(name, str)
+        and isinstance(column, Datetime)
         and column.format is not None
         and name in table.columns
         and table[name].dtype.kind == "M"
