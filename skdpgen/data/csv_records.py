@@ -86,10 +86,13 @@ class CsvFile:
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[IO[str]]:
-        raw: Any = gzip.open(self.path) if self.path.suffix == ".gz" else open(self.path, "rb")
+        open_file: Any = gzip.open if self.path.suffix == ".gz" else open
         try:
             # A mark at the beginning belongs to no name, and bytes that are no text raise nothing.
-            with io.TextIOWrapper(raw, "utf-8-sig", "replace", newline="") as stream:
+            with (
+                open_file(self.path, "rb") as raw,
+                io.TextIOWrapper(raw, "utf-8-sig", "replace", newline="") as stream,
+            ):
                 yield stream
         except (EOFError, gzip.BadGzipFile, zlib.error):
             raise InputError(f"{self.path.name} is no gzip file, or not a whole one.") from None

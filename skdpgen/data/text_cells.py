@@ -156,10 +156,9 @@ def _known_texts(column: Categorical) -> dict[Any, str | None]:
     """Declared texts and numbers, and the text that each is written as; None means missing."""
     values = [*(column.values or ()), *([] if column.other is None else [column.other])]
     known: dict[Any, str | None] = {}
-    for text, value in [
-        *((None, token) for token in _tokens(column)),
-        *((str(v), v) for v in values),
-    ]:
+    pairs: list[tuple[str | None, Any]] = [(None, token) for token in _tokens(column)]
+    pairs += [(str(value), value) for value in values]
+    for text, value in pairs:
         known[str(value)] = text
         number = canonical_number(value) if isinstance(value, str) else value
         if number is not None:
