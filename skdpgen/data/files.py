@@ -221,7 +221,7 @@ class _TableFile:
         cells = list(zip(*records, strict=True)) or [()] * self._width
         typed = [column_of_texts(cells[i], self._column(name)) for i, name in self._kept]
         frame = pd.DataFrame(dict(enumerate(typed)), index=pd.RangeIndex(len(records)))
-        frame.columns = pd.Index([name for _, name in self._kept], dtype=object)
+        frame.columns = pd.Index([name for _, name in self._kept])
         return frame
 
     def _column(self, name: str) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from .arrays import build_ticks
-from .cells import canonical_number, microseconds, moment_parser, number_of, parse_number
+from .cells import microseconds, moment_parser, number_of, parse_number
 from .columns import Boolean, Categorical, Column
 from .datetime_columns import Datetime
 from .dtypes import describe_dtype
@@ -49,8 +49,8 @@ def column_of_texts(cells: Sequence[str], column: Column | None) -> Any:
 
     Notes
     -----
-    Spaces around a cell mean nothing. A number among listed values is recognized in any notation
-    ("1.0" is 1), a boolean as true/false, t/f, yes/no, y/n or 1/0 in any case.
+    Spaces around a cell mean nothing. A value that is declared as a number is recognized in any
+    notation ("1.0" is 1), one that is declared as a text only as it is; a boolean as true/false, t/f, yes/no, y/n or 1/0 in any case.
 
     Examples
     --------
@@ -156,13 +156,13 @@ def _known_texts(column: Categorical) -> dict[Any, str | None]:
     """Declared texts and numbers, and the text that each is written as; None means missing."""
     values = [*(column.values or ()), *([] if column.other is None else [column.other])]
     known: dict[Any, str | None] = {}
-    pairs: list[tuple[str | None, Any]] = [(None, token) for token in _tokens(column)]
+    missing = column.missing if isinstance(column.missing, tuple) else ()
+    pairs: list[tuple[str | None, Any]] = [(None, token) for token in missing]
     pairs += [(str(value), value) for value in values]
     for text, value in pairs:
         known[str(value)] = text
-        number = canonical_number(value) if isinstance(value, str) else value
-        if number is not None:
-            known[number] = text
+        if not isinstance(value, str):
+            known[value] = text
     return known
 
 
