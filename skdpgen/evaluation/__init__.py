@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from .._lazy import attach
 
 if TYPE_CHECKING:
+    from .copies import CopyResult as CopyResult
+    from .copies import copy_check as copy_check
     from .fidelity import fidelity_scores as fidelity_scores
     from .fidelity import marginal_distances as marginal_distances
     from .tstr import default_classifiers as default_classifiers
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
+        "CopyResult": "copies",
+        "copy_check": "copies",
         "default_classifiers": "tstr",
         "fidelity_scores": "fidelity",
         "marginal_distances": "fidelity",
