@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from .._lazy import attach
 
 if TYPE_CHECKING:
+    from .audit import EpsilonAudit as EpsilonAudit
+    from .audit import empirical_epsilon as empirical_epsilon
     from .copies import CopyResult as CopyResult
     from .copies import copy_check as copy_check
     from .fidelity import fidelity_scores as fidelity_scores
@@ -19,7 +21,9 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         "CopyResult": "copies",
+        "EpsilonAudit": "audit",
         "copy_check": "copies",
+        "empirical_epsilon": "audit",
         "default_classifiers": "tstr",
         "fidelity_scores": "fidelity",
         "marginal_distances": "fidelity",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Self
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import numpy as np
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from skdpgen.training.sliced_objective import Distance
 
 __all__ = ["SlicedRowsSynthesizer"]
+
+_P = TypeVar("_P")
 
 _NETWORK_STEPS, _NETWORK_RATE = 3000, 2e-3
 # A variance below this many standard errors of what noise alone does to it says nothing.
@@ -203,9 +205,17 @@ class SlicedRowsSynthesizer(ReleaseSynthesizer):
             If the noise leaves nothing to learn: before a row is read where that is certain
             whatever the rows are, after it by the noisy release. If training diverged.
         """
-        check_epsilon_delta(self.epsilon, self.delta)
         if y is not None:
             raise InputError("y isn't taken: the target has to be a column of X.")
+        return self._train(self._make_release(X, self._rows_plan))
+
+    def _make_release(self, X: Any, plan_of: Callable[[TableCodec], _P]) -> _P:
+        """Everything that :meth:`fit` does before it trains.
+
+        ``plan_of`` is called before the budget is charged, to raise for parameters of the training
+        that are wrong. What it returns is returned.
+        """
+        check_epsilon_delta(self.epsilon, self.delta)
         X = as_table(X)
         codec = TableCodec.build(X, None, as_schema(self.schema, X).unlabeled())
         n = n_rows(X)
@@ -219,9 +229,9 @@ class SlicedRowsSynthesizer(ReleaseSynthesizer):
             delta=self.delta,
             directions=self.directions,
         )
-        plan = self._rows_plan(codec)
-        ledger = self._ledger_in_use()
-        warn_of_large_delta(self.delta, n)
+        plan = plan_of(codec)
+        ledger = self._ledger_in_use(stacklevel=4)
+        warn_of_large_delta(self.delta, n, stacklevel=4)
         noise = mechanism.noise_stddev / 2.0**mechanism.value_bits
         n_values = n * self.n_slices * self.slice_dim
         # Two rows are at most one apart, so their covariance has a trace of at most one half.
@@ -231,7 +241,7 @@ class SlicedRowsSynthesizer(ReleaseSynthesizer):
                 f"the noise on every row hides everything: no table of {n} rows in this encoding "
                 f"has enough variance along a slice to show at this epsilon. {_ADVICE}",
                 SkdpgenWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         self.ledger_ = ledger
         from skdpgen.synthesizers._noisy_rows import row_batches
@@ -249,9 +259,9 @@ class SlicedRowsSynthesizer(ReleaseSynthesizer):
                 f"the noisy projections have no more variance than their noise: expect nothing "
                 f"of the table in the samples. {_ADVICE}",
                 SkdpgenWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-        return self._train(plan)
+        return plan
 
     @classmethod
     def from_release(
