@@ -11,11 +11,11 @@ from scipy.stats import chi2, nct, normaltest
 
 from ..privacy.accounting import gaussian_epsilon
 from ..privacy.slicing_accounting import slicing_epsilon
-from ..privacy.slicing_release import SlicingRelease
 from ._audit_bounds import critical_t, noncentrality_lower
 from ._shadows import Shadows, rows_at
 
 if TYPE_CHECKING:
+    from ..privacy.slicing_release import SlicingRelease
     from .audit import EpsilonAudit
 
 __all__ = ["audit_rows"]
@@ -54,7 +54,7 @@ def audit_rows(shadows: Shadows, n_runs: int, confidence: float) -> EpsilonAudit
     pair = shadows.opposite_rows()
     first, second = (_encoded(shadows, row) for row in pair)
     change, middle = first - second, (first + second) / 2
-    made = shadows.without_noise(pair[0])
+    made: SlicingRelease = shadows.without_noise(pair[0])
     m, d = made.layout.n_directions, made.layout.dimension
     claimed = made.noise_scale
     apart = math.sqrt(m / d) / claimed
@@ -62,8 +62,7 @@ def audit_rows(shadows: Shadows, n_runs: int, confidence: float) -> EpsilonAudit
     steps, values, squared = [], [], []
     for _ in range(_RELEASES):
         for sign, row in zip((0.5, -0.5), pair, strict=True):
-            release = shadows.release(rows_at(row, [0] * n_rows))
-            assert isinstance(release, SlicingRelease)
+            release: SlicingRelease = shadows.release(rows_at(row, [0] * n_rows))
             directions = release.direction_matrix()
             along = change @ directions
             length = float(np.linalg.norm(along))

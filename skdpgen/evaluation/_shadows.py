@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.base import clone
 
-from ..data.frames import as_table, n_rows
+from ..data.frames import as_table
 from ..data.schema import Schema
 from ..exceptions import InputError, PrivacyWarning, SkdpgenWarning
 from ..features.settings import GaussianFeatures, InteractionFeatures
@@ -95,8 +95,8 @@ class Shadows:
         params: dict[str, Any] = self._copy.get_params(deep=False)
         return params
 
-    def release(self, table: Any) -> Release | SlicingRelease:
-        """What ``fit`` would release of a table."""
+    def release(self, table: Any) -> Any:
+        """What ``fit`` would release of a table: a Release, or a SlicingRelease of noisy rows."""
         with warnings.catch_warnings():
             # Of a large delta, and of noise that hides everything: nobody publishes this.
             warnings.simplefilter("ignore", PrivacyWarning)
@@ -104,14 +104,14 @@ class Shadows:
             if isinstance(self._copy, EmbeddingSynthesizer):
                 self._copy._make_release(table, None, None, lambda codec, features: None)
             else:
-                self._copy._make_release(table, lambda codec: None)
+                self._copy._make_release(table, None, lambda codec: None)
         return self._copy.release_
 
-    def without_noise(self, table: Any, seed: int = 0) -> Release | SlicingRelease:
+    def without_noise(self, table: Any) -> Any:
         """The same without noise: what the attacker computes of rows that he knows."""
         self._copy.set_params(ledger=PrivacyLedger())
         try:
-            with insecure_noise(seed, scale=0):
+            with insecure_noise(seed=0, scale=0):
                 return self.release(table)
         finally:
             self._copy.set_params(ledger=self.ledger)
@@ -156,10 +156,9 @@ class Shadows:
             width = _width(self.codec)
             self._copy.set_params(n_slices=-(-(width + _FEW) // self.params["slice_dim"]))
         try:
-            release = self.without_noise(row)
+            release: SlicingRelease = self.without_noise(row)
         finally:
             self._copy.set_params(**few)
-        assert isinstance(release, SlicingRelease)
         return release
 
     def spent(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -17,9 +17,6 @@ from ..privacy.accounting import gaussian_epsilon, noise_multiplier
 from ._audit_bounds import counting_mu, critical_t, noncentrality_lower
 from ._plain import plain
 from ._shadows import Shadows, joined, rows_at, vector
-
-if TYPE_CHECKING:
-    from ..privacy.release import Release
 
 __all__ = ["EpsilonAudit", "empirical_epsilon"]
 

@@ -18,12 +18,14 @@ from skdpgen.privacy.ledger import PrivacyLedger
 from skdpgen.privacy.noise import current_source
 from skdpgen.privacy.slicing import SlicingMechanism
 from skdpgen.privacy.slicing_release import SlicingRelease
+from skdpgen.synthesizers._callbacks import check_verbose, part_of, running
 from skdpgen.synthesizers._parameters import as_schema, seed_sequence
 from skdpgen.synthesizers._table import TableCodec
 from skdpgen.synthesizers.base import ReleaseSynthesizer, warn_of_large_delta
 
 if TYPE_CHECKING:
     from skdpgen.generators.base import GeneratorSpec
+    from skdpgen.synthesizers._noisy_rows import RowsPlan
     from skdpgen.synthesizers.base import Plan
     from skdpgen.training.sliced_objective import Distance
 
@@ -84,6 +86,8 @@ class SlicedRowsSynthesizer(ReleaseSynthesizer):
         Largest learning rate of Adam; None is 2e-3. Post-processing.
     device : str, default="auto"
         Where to train. Post-processing.
+    verbose : int, default=0
+        1 prints about ten lines a training, 2 prints one a step. Post-processing.
     random_state : int, RandomState instance or None, default=None
         Seeds initial weights, training and sampling. Directions and noise always come from the
         operating system: the guarantee needs directions that nobody knew before.
@@ -136,6 +140,7 @@ class SlicedRowsSynthesizer(ReleaseSynthesizer):
         "batch_size",
         "learning_rate",
         "device",
+        "verbose",
         "random_state",
     )
 
@@ -155,6 +160,7 @@ class SlicedRowsSynthesizer(ReleaseSynthesizer):
         batch_size: int | None = None,
         learning_rate: float | None = None,
         device: str = "auto",
+        verbose: int = 0,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -170,6 +176,7 @@ class SlicedRowsSynthesizer(ReleaseSynthesizer):
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.device = device
+        self.verbose = verbose
         self.random_state = random_state
 
     def fit(self, X: Any, y: None = None) -> Self:
@@ -205,17 +212,20 @@ class SlicedRowsSynthesizer(ReleaseSynthesizer):
             If the noise leaves nothing to learn: before a row is read where that is certain
             whatever the rows are, after it by the noisy release. If training diverged.
         """
-        if y is not None:
-            raise InputError("y isn't taken: the target has to be a column of X.")
-        return self._train(self._make_release(X, self._rows_plan))
+        with running(self, "fit", 2):
+            with part_of(self, "release"):
+                plan = self._make_release(X, y, self._rows_plan)
+            return self._train(plan)
 
-    def _make_release(self, X: Any, plan_of: Callable[[TableCodec], _P]) -> _P:
+    def _make_release(self, X: Any, y: None, plan_of: Callable[[TableCodec], _P]) -> _P:
         """Everything that :meth:`fit` does before it trains.
 
         ``plan_of`` is called before the budget is charged, to raise for parameters of the training
         that are wrong. What it returns is returned.
         """
         check_epsilon_delta(self.epsilon, self.delta)
+        if y is not None:
+            raise InputError("y isn't taken: the target has to be a column of X.")
         X = as_table(X)
         codec = TableCodec.build(X, None, as_schema(self.schema, X).unlabeled())
         n = n_rows(X)
@@ -315,9 +325,10 @@ class SlicedRowsSynthesizer(ReleaseSynthesizer):
     def _plan_for_release(self) -> Plan:
         return self._rows_plan(self._codec)
 
-    def _rows_plan(self, codec: TableCodec) -> Plan:
+    def _rows_plan(self, codec: TableCodec) -> RowsPlan:
         from skdpgen.synthesizers._noisy_rows import plan_rows
 
+        check_verbose(self.verbose)
         return plan_rows(
             self.divergence,
             self.slice_dim,
