@@ -67,7 +67,9 @@ def _table(rows, link):
     lines = [".. list-table::", "   :header-rows: 1", "   :class: result-table", ""]
     for row in [cells[0], *cells[2:]]:
         for number, cell in enumerate(row):
-            lines.append(("   * - " if number == 0 else "     - ") + (inline(cell, link) or ""))
+            # A range such as 0.88-0.90 stays on one line.
+            cell = re.sub(r"(?<=\d)-(?=\d)", "\N{NON-BREAKING HYPHEN}", cell)
+            lines.append(("   * - " if number == 0 else "     - ") + inline(cell, link))
     return [*lines, ""]
 
 
