@@ -41,8 +41,6 @@ _PANEL = (3.3, 2.3)
 # Room for the bar of missing values, in widths of the histogram.
 _GAP, _BAR = 0.05, 0.06
 _TICKS_APART = 0.16
-# Days over which a single date is drawn.
-_ONE_DATE = 1.0
 # Characters that fit above a panel.
 _TITLE = 28
 
@@ -313,7 +311,7 @@ def _set_ticks(ax: Axes, marginal: Marginal, left: float, right: float) -> None:
     from matplotlib.ticker import MaxNLocator
 
     if marginal.kind == "dates":
-        ax.set_xticks(*_date_ticks(ax, left, right))
+        ax.set_xticks(*_date_ticks(ax, left, right, single=len(marginal.edges) == 2))
         return
     if marginal.log:
         values = _log_ticks(marginal)
@@ -333,11 +331,13 @@ def _set_ticks(ax: Axes, marginal: Marginal, left: float, right: float) -> None:
         ax.set_xlabel("logarithmic axis", color=MUTED)
 
 
-def _date_ticks(ax: Axes, left: float, right: float) -> tuple[list[float], list[str]]:
+def _date_ticks(
+    ax: Axes, left: float, right: float, *, single: bool
+) -> tuple[list[float], list[str]]:
     """A few dates; what they have in common stands below the first."""
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, num2date
 
-    if right - left <= _ONE_DATE:
+    if single:
         middle = (left + right) / 2
         return [middle], [num2date(middle).strftime("%Y-%m-%d")]
     locator = AutoDateLocator(minticks=2, maxticks=4)
