@@ -126,6 +126,11 @@ class Release:
 
         It says so if bounds or values of the schema were learned by a release that isn't among the
         ``earlier`` ones: what that cost is neither in here nor in :meth:`verify`.
+
+        Returns
+        -------
+        str
+            The statement.
         """
         if not self.private:
             return "NOT PRIVATE: made with insecure noise, for tests and benchmarks only."
@@ -225,7 +230,13 @@ class Release:
         return max(1.0, float(self.noisy_counts.sum()) / self.spec.count_steps)
 
     def mean_embedding(self) -> npt.NDArray[np.float64]:
-        """Estimate of ``mean_i phi(x_i) (x) y_i``, shape (n_classes, width)."""
+        """Estimate of ``mean_i phi(x_i) (x) y_i``, shape (n_classes, width).
+
+        Returns
+        -------
+        ndarray of shape (n_classes, width)
+            The estimate.
+        """
         return self.noisy_sums / (2.0**self.spec.lattice_bits * self.row_count)
 
     def class_proportions(self) -> npt.NDArray[np.float64]:
@@ -233,6 +244,11 @@ class Release:
 
         Counts below one row, which noise can produce, are raised to one row. Even where the count
         weight is 0 and no counts were released.
+
+        Returns
+        -------
+        ndarray of shape (n_classes,)
+            The proportions.
         """
         if self.spec.count_steps == 0:
             return np.full(self.spec.n_classes, 1 / self.spec.n_classes)
@@ -251,6 +267,11 @@ class Release:
 
         No pickle is involved, nothing but the fields of the release is written, time stamps are
         constant, and the file appears whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to; an existing file is replaced.
         """
         header = {
             "format": _FORMAT,
@@ -266,6 +287,16 @@ class Release:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Release:
         """Read a release written by :meth:`save`, and verify it.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A file written by :meth:`save`.
+
+        Returns
+        -------
+        Release
+            The release.
 
         Raises
         ------
