@@ -273,6 +273,10 @@ class Release:
         path : str or path-like
             Where to; an existing file is replaced.
         """
+        write_archive(path, *self.to_archive())
+
+    def to_archive(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """What :meth:`save` writes: a header of JSON types, and arrays by name."""
         header = {
             "format": _FORMAT,
             "version": _VERSION_WITH_EARLIER if self.earlier else _VERSION,
@@ -282,7 +286,7 @@ class Release:
         }
         if self.earlier:
             header["earlier"] = [_entry_to_json(entry) for entry in self.earlier]
-        write_archive(path, header, self._arrays())
+        return header, self._arrays()
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Release:
@@ -303,7 +307,14 @@ class Release:
         ReleaseError
             If the file isn't a release, is damaged, is of a newer version, or doesn't verify.
         """
-        header, arrays = read_archive(path)
+        return cls.from_archive(*read_archive(path))
+
+    @classmethod
+    def from_archive(
+        cls, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
+    ) -> Release:
+        """The release that :meth:`to_archive` made this of, verified; raises like :meth:`load`."""
+        arrays = dict(arrays)
         version = _VERSION_WITH_EARLIER if header.get("earlier") else _VERSION
         if header.get("format") != _FORMAT or header.get("version") != version:
             raise ReleaseError(
