@@ -78,6 +78,20 @@ class Release:
         Releases from the same rows that this one needs, such as the bounds and categories of its
         schema where they were learned. If a private selection is among them, this is the run that
         it published, and its noise is that of a run.
+
+    Examples
+    --------
+    >>> from skdpgen import DPMERFSynthesizer, InteractionFeatures
+    >>> from skdpgen.datasets import make_gaussian_grid
+    >>> points, schema = make_gaussian_grid(500, random_state=0)
+    >>> synth = DPMERFSynthesizer(
+    ...     1.0, 1e-5, schema=schema, n_steps=2, features=InteractionFeatures(20, n_bins=8)
+    ... ).fit(points)
+    >>> release = synth.release_
+    >>> print(release.statement())
+    (1, 1e-05)-differentially private for replacing one row (replace-one adjacency).
+    >>> 0.999 < release.verify() <= 1.0
+    True
     """
 
     spec: EmbeddingSpec
@@ -276,7 +290,15 @@ class Release:
         write_archive(path, *self.to_archive())
 
     def to_archive(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """What :meth:`save` writes: a header of JSON types, and arrays by name."""
+        """What :meth:`save` writes: a header of JSON types, and arrays by name.
+
+        Returns
+        -------
+        header : dict
+            Values that JSON can hold.
+        arrays : dict of str to ndarray
+            Arrays by name.
+        """
         header = {
             "format": _FORMAT,
             "version": _VERSION_WITH_EARLIER if self.earlier else _VERSION,
@@ -313,7 +335,20 @@ class Release:
     def from_archive(
         cls, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
     ) -> Release:
-        """The release that :meth:`to_archive` made this of, verified; raises like :meth:`load`."""
+        """The release that :meth:`to_archive` made this of, verified; raises like :meth:`load`.
+
+        Parameters
+        ----------
+        header : mapping
+            As :meth:`to_archive` gives it.
+        arrays : mapping of str to ndarray
+            The same.
+
+        Returns
+        -------
+        Release
+            The release.
+        """
         arrays = dict(arrays)
         version = _VERSION_WITH_EARLIER if header.get("earlier") else _VERSION
         if header.get("format") != _FORMAT or header.get("version") != version:

@@ -249,7 +249,15 @@ class SlicingRelease:
         write_archive(path, *self.to_archive())
 
     def to_archive(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """What :meth:`save` writes: a header of JSON types, and arrays by name."""
+        """What :meth:`save` writes: a header of JSON types, and arrays by name.
+
+        Returns
+        -------
+        header : dict
+            Values that JSON can hold.
+        arrays : dict of str to ndarray
+            Arrays by name.
+        """
         header = {
             "format": _FORMAT,
             "version": _VERSION,
@@ -283,7 +291,20 @@ class SlicingRelease:
     def from_archive(
         cls, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
     ) -> SlicingRelease:
-        """The release that :meth:`to_archive` made this of, verified; raises like :meth:`load`."""
+        """The release that :meth:`to_archive` made this of, verified; raises like :meth:`load`.
+
+        Parameters
+        ----------
+        header : mapping
+            As :meth:`to_archive` gives it.
+        arrays : mapping of str to ndarray
+            The same.
+
+        Returns
+        -------
+        SlicingRelease
+            The release.
+        """
         arrays = dict(arrays)
         if header.get("format") != _FORMAT or header.get("version") != _VERSION:
             raise ReleaseError(
