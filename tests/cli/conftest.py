@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from skdpgen import DPMERFSynthesizer, InteractionFeatures, Schema, save_model
 from skdpgen.cli import main
 from skdpgen.data.files import scan_table
+from skdpgen.synthesizers import _feature_maps
 
 SCHEMA = {
     "target": "smoker",
@@ -21,6 +22,13 @@ SCHEMA = {
         "smoker": {"kind": "label", "values": ["no", "yes"]},
     },
 }
+
+
+class FewFeatures(InteractionFeatures):
+    """What "auto" is here."""
+
+    def __init__(self):
+        super().__init__(100, n_bins=16)
 
 
 class Folder:
@@ -65,6 +73,12 @@ class Folder:
     def names(self):
         """Files of the folder."""
         return sorted(p.name for p in self.path.iterdir())
+
+
+@pytest.fixture(autouse=True)
+def _few_features(monkeypatch):
+    """Commands in this process make small releases."""
+    monkeypatch.setattr(_feature_maps, "InteractionFeatures", FewFeatures)
 
 
 @pytest.fixture
