@@ -1,0 +1,225 @@
+"""What is measured for a page, and everything that stands on it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from ..data.frames import as_table
+from ..data.opaque_columns import Id, Text
+from ..privacy.release import Release
+from ._format import count, percent, share, short
+from ._page import LIMITS, REFERENCES, lead, meters, plain_words, versions
+from ._pictures import Pictures
+from ._promise import Promise
+from ._standin import plot_marginal
+from ._verdict import RULES, Rule, Verdict
+
+if TYPE_CHECKING:
+    from ..data.schema import Schema
+
+__all__ = ["Measured", "as_pandas", "context_of", "measure"]
+
+_N_OPEN = 9
+_N_PAIRS = 10
+_CONTENTS = (
+    ("promise", "What was promised"),
+    ("learning", "Use for learning"),
+    ("columns", "Columns"),
+    ("links", "Links between columns"),
+    ("copying", "Checks against copying"),
+    ("limits", "What this page doesn\u2019t say"),
+    ("rules", "How the verdict is made"),
+    ("reproduce", "Reproduce and cite"),
+)
+_ABSENT = {
+    "learning": "Not measured. Pass held-out real rows as test= (and the real rows that were "
+    "learned from as real=, to compare), and a target.",
+    "columns": "The synthetic columns alone. Pass the real rows as real= to compare.",
+    "links": "Not measured. Pass the real rows as real=.",
+}
+_ABSENT_PUBLISHABLE = {
+    "learning": "Not on this page: scores take private rows.",
+    "columns": "The synthetic columns alone: a comparison takes private rows.",
+    "links": "Not on this page: a comparison takes private rows.",
+}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Results on private rows, None where none were given."""
+
+    fidelity: Any = None
+    tstr: Any = None
+    privacy_check: Any = None
+
+    @property
+    def reads(self) -> list[str]:
+        """Which private rows were read, in sentences."""
+        return [result.reads for result in self._results.values()]
+
+    @property
+    def _results(self) -> dict[str, Any]:
+        results = {name: getattr(self, name) for name in ("fidelity", "tstr", "privacy_check")}
+        return {name: result for name, result in results.items() if result is not None}
+
+    def to_dict(self) -> dict[str, Any]:
+        """All results as plain values."""
+        return {name: result.to_dict() for name, result in self._results.items()}
+
+
+def as_pandas(frame: Any) -> pd.DataFrame:
+    """A table of any supported kind as pandas; columns of arrays are numbered.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    table = as_table(frame)
+    if isinstance(table, np.ndarray):
+        return pd.DataFrame(table)
+    return nw.from_native(table, eager_only=True).to_pandas().reset_index(drop=True)
+
+
+def measure(
+    synthetic: pd.DataFrame,
+    real: Any,
+    test: Any,
+    target: Hashable,
+    schema: Schema | None,
+    estimators: Any,
+    privacy_check: Any,
+    random_state: int | None,
+) -> Measured:
+    """Compare with the private rows that are there."""
+    return Measured(privacy_check=privacy_check)
+
+
+def context_of(
+    synthetic: pd.DataFrame,
+    promise: Promise | None,
+    release: Any,
+    measured: Measured,
+    verdict: Verdict,
+    schema: Schema | None,
+    real: pd.DataFrame | None,
+    *,
+    publishable: bool,
+) -> dict[str, Any]:
+    """Values for the template."""
+    pictures = Pictures()
+    compared = measured.fidelity is not None
+    return {
+        "n_rows": len(synthetic),
+        "n_columns": synthetic.shape[1],
+        "promise": promise,
+        "verdict": verdict,
+        "lead": lead(verdict, publishable),
+        "contents": [(a, t) for a, t in _CONTENTS if a != "copying" or not publishable],
+        "absent": _ABSENT_PUBLISHABLE if publishable else _ABSENT,
+        "meters": meters(verdict),
+        "rules": RULES,
+        "reads": measured.reads,
+        "plain_words": [] if promise is None else plain_words(promise),
+        "neighbors": "" if promise is None else _neighbors(promise),
+        "verification": "" if promise is None else _verification(promise),
+        "budget": None if promise is None else _budget(promise),
+        "pictures": {"privacy": None, "tstr": None, "associations": None},
+        "learning": None,
+        "compared": compared,
+        "columns": _columns(synthetic, real, schema, measured, pictures),
+        "n_open": _N_OPEN,
+        "missing": _missing(synthetic, measured),
+        "pairs": [],
+        "k_marginal": [],
+        "copying": None,
+        "limits": LIMITS,
+        "settings": _settings(release),
+        "commands": _commands(release),
+        "versions": versions(),
+        "references": REFERENCES,
+    }
+
+
+def _neighbors(promise: Promise) -> str:
+    who = "one row" if promise.unit == "row" else f"one unit (at most {promise.rows_per_unit} rows)"
+    if promise.adjacency == "replace-one":
+        return f"{who}, replaced"
+    return f"{who}, added or removed"
+
+
+def _verification(promise: Promise) -> str:
+    if promise.verified is None:
+        return f"The release does not verify: {promise.refusal}"
+    if not promise.private:
+        return "The release itself says that its noise is insecure."
+    return (
+        "The release verifies: epsilon was computed again from the sensitivity and the noise that "
+        f"it records. Result: {promise.verified:.4g}."
+    )
+
+
+def _budget(promise: Promise) -> dict[str, str] | None:
+    if promise.cap is None or promise.remaining is None:
+        return None
+    cap, delta = promise.cap
+    used = min(promise.epsilon / cap, 1.0)
+    left = f"one more release of up to epsilon = {promise.remaining:.3g} fits"
+    if promise.remaining <= 0:
+        left = "nothing more fits"
+    return {
+        "used": f"{100 * used:.1f}",
+        "text": f"The ledger refuses more than epsilon = {cap:g} at delta = {delta:g}; {left}. "
+        "Squares of noise add up, not epsilons: so it is more than the difference.",
+    }
+
+
+def _columns(
+    synthetic: pd.DataFrame,
+    real: pd.DataFrame | None,
+    schema: Schema | None,
+    measured: Measured,
+    pictures: Pictures,
+) -> list[dict[str, Any]]:
+    entries = []
+    for name in synthetic.columns:
+        words = f"Bar chart of the column {short(name)}"
+        picture = pictures.draw(
+            lambda ax, name=name: plot_marginal(ax, synthetic[name]), (3.2, 1.6), words
+        )
+        entries.append(
+            {"name": name, "distance": None, "level": "", "note": "", "picture": picture}
+        )
+    return entries
+
+
+def _missing(synthetic: pd.DataFrame, measured: Measured) -> list[dict[str, Any]]:
+    if measured.fidelity is not None:
+        records = measured.fidelity.missing.to_dict("records")
+        kept = [r for r in records if r["real"] or r["synthetic"]]
+        return sorted(kept, key=lambda r: -abs(r["real"] - r["synthetic"]))
+    shares = synthetic.isna().mean()
+    return [{"column": name, "synthetic": value} for name, value in shares.items() if value]
+
+
+def _settings(release: Any) -> list[tuple[str, str]]:
+    if release is None:
+        return []
+    facts: list[tuple[str, Any]] = [("kind", type(release).__name__)]
+    facts += [
+        (name, value)
+        for name, value in release.public.get("feature_map", {}).items()
+        if isinstance(value, str | int | float)
+    ]
+    return [(name, str(value)) for name, value in facts]
+
+
+def _commands(release: Any) -> str:
+    return "from skdpgen import Release"
