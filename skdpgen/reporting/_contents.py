@@ -13,13 +13,12 @@ import pandas as pd
 
 from ..data.frames import as_table
 from ..data.opaque_columns import Id, Text
-from ..privacy.release import Release
 from ._format import count, percent, share, short
 from ._page import LIMITS, REFERENCES, lead, meters, plain_words, versions
 from ._pictures import Pictures
 from ._promise import Promise
 from ._standin import plot_marginal
-from ._verdict import RULES, Rule, Verdict
+from ._verdict import METRICS, RULES, Verdict
 
 if TYPE_CHECKING:
     from ..data.schema import Schema
@@ -99,7 +98,18 @@ def measure(
     random_state: int | None,
 ) -> Measured:
     """Compare with the private rows that are there."""
-    return Measured(privacy_check=privacy_check)
+    from ..evaluation import fidelity, tstr
+
+    compared = scored = None
+    if real is not None:
+        compared = fidelity(synthetic, real, schema=schema, random_state=random_state)
+    if target is None and schema is not None:
+        target = schema.target
+    if test is not None and target is not None:
+        scored = tstr(
+            synthetic, test, target, real, estimators, schema=schema, random_state=random_state
+        )
+    return Measured(compared, scored, privacy_check)
 
 
 def context_of(
@@ -121,6 +131,8 @@ def context_of(
         "n_columns": synthetic.shape[1],
         "promise": promise,
         "verdict": verdict,
+        # Without private rows only one of the questions has an answer.
+        "findings": sorted(verdict, key=lambda f: f.topic != "privacy") if publishable else verdict,
         "lead": lead(verdict, publishable),
         "contents": [(a, t) for a, t in _CONTENTS if a != "copying" or not publishable],
         "absent": _ABSENT_PUBLISHABLE if publishable else _ABSENT,
@@ -132,14 +144,14 @@ def context_of(
         "verification": "" if promise is None else _verification(promise),
         "budget": None if promise is None else _budget(promise),
         "pictures": {"privacy": None, "tstr": None, "associations": None},
-        "learning": None,
+        "learning": None if measured.tstr is None else _learning(measured.tstr),
         "compared": compared,
         "columns": _columns(synthetic, real, schema, measured, pictures),
         "n_open": _N_OPEN,
         "missing": _missing(synthetic, measured),
-        "pairs": [],
-        "k_marginal": [],
-        "copying": None,
+        "pairs": [] if not compared else _pairs(measured.fidelity),
+        "k_marginal": [] if not compared else _known(measured.fidelity.k_marginal, "score"),
+        "copying": None if measured.privacy_check is None else [measured.privacy_check.summary()],
         "limits": LIMITS,
         "settings": _settings(release),
         "commands": _commands(release),
@@ -183,21 +195,51 @@ def _budget(promise: Promise) -> dict[str, str] | None:
 
 def _columns(
     synthetic: pd.DataFrame,
-    real: pd.DataFrame | None,
+    real: Any,
     schema: Schema | None,
     measured: Measured,
     pictures: Pictures,
 ) -> list[dict[str, Any]]:
+    """One entry a column, worst first where there is something to compare with."""
+    distances, notes = _distances(measured.fidelity)
+    opaque = _opaque(schema)
+    names = [name for name in synthetic.columns if name not in opaque]
+    names.sort(key=lambda name: -distances.get(name, -1.0))
     entries = []
-    for name in synthetic.columns:
-        words = f"Bar chart of the column {short(name)}"
-        picture = pictures.draw(
-            lambda ax, name=name: plot_marginal(ax, synthetic[name]), (3.2, 1.6), words
-        )
+    for name in names:
+        distance = distances.get(name)
         entries.append(
-            {"name": name, "distance": None, "level": "", "note": "", "picture": picture}
+            {
+                "name": name,
+                "distance": distance,
+                "level": "" if distance is None else RULES["columns"].level(distance),
+                "note": notes.get(name, ""),
+                "picture": pictures.draw(
+                    lambda ax, name=name: plot_marginal(ax, synthetic[name]),
+                    (3.2, 1.6),
+                    f"Bar chart of the column {short(name)}",
+                ),
+            }
         )
     return entries
+
+
+def _distances(fidelity: Any) -> tuple[dict[Hashable, float], dict[Hashable, str]]:
+    """The larger of the distances in both binnings, and what is to be said of a column."""
+    if fidelity is None:
+        return {}, {}
+    single = fidelity.marginals[fidelity.marginals["order"] == 1].dropna(subset="distance")
+    distances: dict[Hashable, float] = {}
+    for (name,), distance in zip(single["columns"], single["distance"], strict=True):
+        distances[name] = max(distance, distances.get(name, 0.0))
+    return distances, dict(fidelity.notes)
+
+
+def _opaque(schema: Schema | None) -> dict[Hashable, str]:
+    """Keys and free text: nothing of them is learned."""
+    if schema is None:
+        return {}
+    return {name: c.kind for name, c in schema.columns.items() if isinstance(c, (Id, Text))}
 
 
 def _missing(synthetic: pd.DataFrame, measured: Measured) -> list[dict[str, Any]]:
@@ -223,3 +265,52 @@ def _settings(release: Any) -> list[tuple[str, str]]:
 
 def _commands(release: Any) -> str:
     return "from skdpgen import Release"
+
+
+def _learning(tstr: Any) -> dict[str, Any]:
+    kinds = [k for k in ("real", "synthetic", "chance") if (tstr.scores["trained_on"] == k).any()]
+    groups = []
+    for metric in tstr.metrics:
+        rows = []
+        part = tstr.scores[tstr.scores["metric"] == metric]
+        chance = part.loc[part["trained_on"] == "chance", "score"]
+        for estimator in part.loc[part["trained_on"] == "synthetic", "estimator"]:
+            own = part[part["estimator"] == estimator].set_index("trained_on")
+            scores = [
+                chance.max() if kind == "chance" else own["score"].get(kind, math.nan)
+                for kind in kinds
+            ]
+            notes = [str(note) for note in own["note"].unique() if note]
+            rows.append({"estimator": estimator, "scores": scores, "note": "; ".join(notes)})
+        groups.append({"metric": METRICS.get(metric, metric), "rows": rows})
+    words = {"real": "From real rows", "synthetic": "From synthetic rows", "chance": "Guessing"}
+    return {
+        "intro": f"Models learn to predict {short(tstr.target)} and are scored on real rows that "
+        "no training has seen. The closer the synthetic rows come to the real ones, the better.",
+        "table_caption": "Scores on held-out real rows; more is better, 1 is perfect.",
+        "caption": "Scores of each model by what it learned from.",
+        "kinds": [words[kind] for kind in kinds],
+        "groups": groups,
+    }
+
+
+def _pairs(fidelity: Any) -> list[dict[str, Any]]:
+    """The worst pairs of columns, in the binning that sees more of skewed columns."""
+    marginals = fidelity.marginals
+    part = marginals[(marginals["order"] == 2) & (marginals["binning"] == "quantile")]
+    worst = part.dropna(subset="distance").nlargest(_N_PAIRS, "distance")
+    real, synthetic = (fidelity.associations[role] for role in ("real", "synthetic"))
+    return [
+        {
+            "first": first,
+            "second": second,
+            "distance": distance,
+            "real": real.loc[first, second],
+            "synthetic": synthetic.loc[first, second],
+        }
+        for (first, second), distance in zip(worst["columns"], worst["distance"], strict=True)
+    ]
+
+
+def _known(table: pd.DataFrame, column: str) -> list[dict[str, Any]]:
+    return table[table[column].notna()].to_dict("records")

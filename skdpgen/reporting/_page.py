@@ -47,7 +47,10 @@ def lead(verdict: Verdict, publishable: bool) -> str:
     measured = [f for f in (verdict.columns, verdict.links, verdict.learning) if f.level != "unknown"]
     bad = [f for f in measured if f.level == "poor"]
     if publishable:
-        text = "What this table promises to the people in the private one."
+        text = (
+            "What the people in the private table were promised. How close this table comes to it "
+            "can't be said without private rows."
+        )
     elif bad:
         text = f"Don't use this table as it is. {' '.join(f.headline for f in bad)}"
     elif not measured:
@@ -104,9 +107,8 @@ def plain_words(promise: Promise) -> list[str]:
         paragraphs.append(
             f"Suppose somebody knows all the rest, and {two}. The best guess from everything that "
             f"was released is right at most {_format.percent(promise.odds.guess, 1)} of the time; "
-            f"a coin is right 50%. If they may accuse "
-            f"{_format.percent(FALSE_ALARMS)} wrongly, they recognize at most "
-            f"{_format.percent(promise.odds.caught, 1)}."
+            f"a coin is right 50%. Whoever wants to accuse at most {100 * FALSE_ALARMS:g} in 100 "
+            f"wrongly can accuse at most {100 * promise.odds.caught:.1f} in 100 rightly."
         )
     if promise.unit == "row":
         paragraphs.append(

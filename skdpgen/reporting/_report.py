@@ -164,7 +164,7 @@ def report(
         )
     verdict = judge(promise, measured.fidelity, measured.tstr, publishable=publishable)
     context = context_of(
-        table, promise, release, measured, verdict, schema, None,
+        table, promise, release, measured, verdict, schema, None if publishable else real,
         publishable=publishable,
     )
     date = datetime.now(UTC).date().isoformat()

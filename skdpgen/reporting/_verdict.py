@@ -17,12 +17,12 @@ from ._format import epsilon as shown_epsilon
 from ._format import percent, share, short
 from ._promise import Promise
 
-__all__ = ["RULES", "Finding", "Level", "Rule", "Verdict", "judge"]
+__all__ = ["METRICS", "RULES", "Finding", "Level", "Rule", "Verdict", "judge"]
 
 Level = Literal["good", "fair", "poor", "unknown"]
 
 _WORDS = {"good": "Good", "fair": "Fair", "poor": "Poor", "unknown": "Can't tell"}
-_PRIVACY_WORDS = {"good": "Strong", "fair": "Moderate", "poor": "Weak", "unknown": "Can't tell"}
+_PRIVACY_WORDS = {"good": "Strong", "fair": "Reasonable", "poor": "Weak", "unknown": "Can't tell"}
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ RULES = {
         0.6,
         True,
         "share of the gain over guessing that models keep when they learn from synthetic rows "
-        "instead of real ones; best model of each",
+        "instead of real ones, on average over the models",
         "",
     ),
     "privacy": Rule(
@@ -102,12 +102,14 @@ RULES = {
 # Real rows have to teach at least this much over guessing, or there is nothing to keep.
 _LEAST_GAIN = 0.05
 _LOST = 0.2
-_METRICS = {
+#: Names of metrics for people.
+METRICS = {
     "roc_auc": "ROC AUC",
     "pr_auc": "average precision",
     "accuracy": "accuracy",
     "f1_macro": "macro F1",
     "r2": "R squared",
+    "spearman": "rank correlation",
 }
 
 
@@ -244,8 +246,7 @@ def _links(fidelity: Any, publishable: bool) -> Finding:
         "fair": "Links between columns are kept in part.",
         "poor": f"Links between columns are {'lost' if kept < _LOST else 'mostly lost'}.",
     }[level]
-    kept_words = "None" if kept <= 0 else percent(kept)
-    detail = f"{kept_words} of the dependence between pairs of columns survives."
+    detail = f"Of the dependence between pairs of columns {percent(kept)} survives."
     return Finding(topic, question, level, _WORDS[level], headline, detail, kept)
 
 
@@ -255,13 +256,17 @@ def _learning(tstr: Any, publishable: bool) -> Finding:
         needed = "held-out real rows as test=, and a target,"
         return _unknown(topic, question, publishable, needed)
     target = f"\N{LEFT DOUBLE QUOTATION MARK}{short(tstr.target, 40)}\N{RIGHT DOUBLE QUOTATION MARK}"
-    best = _best_scores(tstr)
-    if best is None:
+    found = _mean_scores(tstr)
+    if found is None:
         notes = [str(note) for note in tstr.scores["note"] if note]
         detail = _sentence(notes[0]) if notes else "No score could be computed."
-        return Finding(topic, question, "unknown", _WORDS["unknown"], "No score.", detail)
-    metric, scores = best
-    name = _METRICS.get(metric, metric)
+        real = tstr.scores[tstr.scores["trained_on"] == "real"]
+        lost = real["score"].notna().any()
+        level_: Level = "poor" if lost else "unknown"
+        headline = "Models can't learn from it at all." if lost else "No score."
+        return Finding(topic, question, level_, _WORDS[level_], headline, detail)
+    metric, scores = found
+    name = METRICS.get(metric, metric)
     chance, synthetic = scores["chance"], scores["synthetic"]
     if math.isnan(scores["real"]):
         if synthetic - chance < _LEAST_GAIN:
@@ -286,17 +291,20 @@ def _learning(tstr: Any, publishable: bool) -> Finding:
         "poor": "Models learn little of what real rows teach.",
     }[level_]
     if synthetic - chance < _LEAST_GAIN:
-        headline = "Models learn nothing: no better than guessing."
+        headline = "Models do no better than guessing."
     detail = f"{percent(max(kept, 0.0))} of the gain over guessing {target} is kept: {figures}."
     return Finding(topic, question, level_, _WORDS[level_], headline, detail, kept)
 
 
-def _best_scores(tstr: Any) -> tuple[str, dict[str, float]] | None:
-    """First metric that says something, and the best score of it for each kind of training."""
+def _mean_scores(tstr: Any) -> tuple[str, dict[str, float]] | None:
+    """First metric that says something, and its mean over the models by what they learned from.
+
+    Not the best model: the best of several is better than guessing by luck alone.
+    """
     for metric in tstr.metrics:
         part = tstr.scores[tstr.scores["metric"] == metric]
-        best = part.groupby("trained_on")["score"].max()
-        found = {k: float(best.get(k, math.nan)) for k in ("synthetic", "real", "chance")}
+        mean = part.groupby("trained_on")["score"].mean()
+        found = {k: float(mean.get(k, math.nan)) for k in ("synthetic", "real", "chance")}
         if not (math.isnan(found["synthetic"]) or math.isnan(found["chance"])):
             return metric, found
     return None
