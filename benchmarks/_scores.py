@@ -8,7 +8,8 @@ import pandas as pd
 from _sets import Prepared
 from xgboost import XGBClassifier
 
-from skdpgen.evaluation import default_classifiers, fidelity_scores, tstr_scores
+from skdpgen.evaluation import fidelity, tstr
+from skdpgen.evaluation._estimators import chosen_estimators
 
 # Enough for figures to three digits, and a big set takes a minute rather than an hour.
 MOST_TRAINING, MOST_TEST = 30_000, 20_000
@@ -19,7 +20,8 @@ SHORT = {"logistic regression": "LR", "gradient boosting": "XGB", "random forest
 
 def classifiers() -> dict[str, Any]:
     """The package's three classifiers, and boosted trees of other depths (theirs have 6)."""
-    found = {SHORT[name]: model for name, model in default_classifiers(0).items()}
+    fast = chosen_estimators("fast", "classification", 0)
+    found = {SHORT[name]: model for name, model in fast.items()}
     for depth in DEPTHS[:-1]:
         found[f"depth {depth}"] = XGBClassifier(
             n_estimators=100, max_depth=depth, n_jobs=1, random_state=0
@@ -43,13 +45,14 @@ def score(table: pd.DataFrame, prepared: Prepared, *, real: bool = False) -> dic
     few, test = _some(table, MOST_TRAINING), _some(prepared.test, MOST_TEST)
     kept = metrics(prepared)
     found = {}
-    scores = tstr_scores(few, test, prepared.schema, classifiers=classifiers())
+    scores = tstr(few, test, estimators=classifiers(), schema=prepared.schema).scores
+    scores = scores[scores["trained_on"] == "synthetic"]
     for row in scores[scores["metric"].isin(kept)].itertuples():
-        found[f"{row.classifier} {row.metric}"] = float(row.score)
+        found[f"{row.estimator} {row.metric}"] = float(row.score)
     for metric in kept:
         found[f"depth {DEPTHS[-1]} {metric}"] = found[f"XGB {metric}"]
     compared = prepared.test if real else table
-    for row in fidelity_scores(prepared.train, compared, prepared.schema).itertuples():
+    for row in fidelity(compared, prepared.train, schema=prepared.schema).summary.itertuples():
         found[f"TV{row.order} {row.binning}"] = float(row.mean)
     return found
 

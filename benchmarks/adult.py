@@ -16,7 +16,7 @@ import pandas as pd
 from _common import Stopwatch, loader, mean_and_spread, parser, write_result
 
 from skdpgen import DPMERFSynthesizer, GaussianFeatures, Schema
-from skdpgen.evaluation import fidelity_scores, marginal_distances, tstr_scores
+from skdpgen.evaluation import fidelity, marginal_distances, tstr
 
 EPSILON, DELTA = 1.0, 1e-5
 # A public choice: amounts of money and survey weights spread over decades.
@@ -27,16 +27,17 @@ def evaluate(
     table: pd.DataFrame, train: pd.DataFrame, test: pd.DataFrame, schema: Schema
 ) -> dict[str, float]:
     """AUC per classifier, and mean total variation distance of one- and two-way marginals."""
-    scores = tstr_scores(table, test, schema, random_state=0)
-    auc = scores[scores["metric"] == "roc_auc"].set_index("classifier")["score"]
-    fidelity = fidelity_scores(train, table, schema)
-    uniform = fidelity[fidelity["binning"] == "uniform"].set_index("order")["mean"]
+    scores = tstr(table, test, schema=schema).scores
+    scores = scores[(scores["metric"] == "roc_auc") & (scores["trained_on"] == "synthetic")]
+    auc = scores.set_index("estimator")["score"]
+    distances = fidelity(table, train, schema=schema).summary
+    uniform = distances[distances["binning"] == "uniform"].set_index("order")["mean"]
     return {**auc.to_dict(), "TV 1-way": uniform[1], "TV 2-way": uniform[2]}
 
 
 def columns(train: pd.DataFrame, synthetic: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     """Column by column: does the synthetic table look like the data."""
-    distances = marginal_distances(train, synthetic, schema)
+    distances = marginal_distances(synthetic, train, schema)
     distances = distances[distances["order"] == 1]
     pairs = zip(distances["columns"], distances["distance"], strict=True)
     tv = {names[0]: value for names, value in pairs}

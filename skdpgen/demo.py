@@ -16,9 +16,8 @@ import pandas as pd
 import torch
 from sklearn.model_selection import train_test_split
 
-from .data.schema import Schema
 from .datasets import load_fair
-from .evaluation import tstr_scores
+from .evaluation import tstr
 from .synthesizers.dpmerf import DPMERFSynthesizer
 
 __all__ = ["main"]
@@ -67,11 +66,11 @@ def main(arguments: list[str] | None = None) -> None:
     print(_indent(synthetic.head(5).round(1).to_string(index=False)))
 
     print("\nROC AUC on the held-out real women, of classifiers trained on ...\n")
-    aucs = {
-        "real rows": _auc(train, test, schema),
-        "synthetic rows": _auc(synthetic, test, schema),
-    }
-    table = pd.DataFrame(aucs).rename_axis(None)
+    scores = tstr(synthetic, test, real_train=train, schema=schema).scores
+    areas = scores[(scores["metric"] == "roc_auc") & (scores["trained_on"] != "chance")]
+    table = areas.pivot(index="estimator", columns="trained_on", values="score")
+    table = table.loc[list(areas["estimator"].unique()), ["real", "synthetic"]]
+    table = table.add_suffix(" rows").rename_axis(index=None, columns=None)
     print(_indent(table.to_string(float_format="{:.3f}".format)))
     print(
         "\n0.5 is guessing; real rows show what there is to learn. These figures are not private:"
@@ -80,11 +79,6 @@ def main(arguments: list[str] | None = None) -> None:
 
     print(textwrap.indent(synth.privacy_statement(), "  "))
     print(f"\n{time.perf_counter() - start:.1f} seconds in all.")
-
-
-def _auc(train: pd.DataFrame, test: pd.DataFrame, schema: Schema) -> pd.Series[float]:
-    scores = tstr_scores(train, test, schema)
-    return scores.query("metric == 'roc_auc'").set_index("classifier")["score"]
 
 
 def _write_csv(table: pd.DataFrame, path: Path) -> None:

@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING
 from .._lazy import attach
 
 if TYPE_CHECKING:
-    from .fidelity import fidelity_scores as fidelity_scores
-    from .fidelity import marginal_distances as marginal_distances
-    from .tstr import default_classifiers as default_classifiers
-    from .tstr import tstr_scores as tstr_scores
+    from ._fidelity import FidelityResult as FidelityResult
+    from ._fidelity import fidelity as fidelity
+    from ._marginals import marginal_distances as marginal_distances
+    from ._tstr import TSTRResult as TSTRResult
+    from ._tstr import tstr as tstr
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        "default_classifiers": "tstr",
-        "fidelity_scores": "fidelity",
-        "marginal_distances": "fidelity",
-        "tstr_scores": "tstr",
+        "FidelityResult": "_fidelity",
+        "TSTRResult": "_tstr",
+        "fidelity": "_fidelity",
+        "marginal_distances": "_marginals",
+        "tstr": "_tstr",
     },
 )

@@ -6,6 +6,8 @@ that shared it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -18,11 +20,10 @@ from ..data.datetime_columns import Datetime
 from ..data.numeric_columns import Numeric
 from ..data.opaque_columns import Id, Text
 from ..exceptions import InputError, SchemaError
+from ._observed import OBSERVING, observed_column
 
 if TYPE_CHECKING:
     from ..data.schema import Schema
-
-PRIVACY = "not private"
 
 
 def table(frame: Any, columns: list[Any], role: str) -> pd.DataFrame:
@@ -61,6 +62,63 @@ def features(schema: Schema) -> dict[Any, Column]:
     return kept
 
 
+@dataclass(frozen=True)
+class Facts:
+    """What an evaluation knows about the columns that it compares.
+
+    Parameters
+    ----------
+    columns : dict of name to Column
+        What is compared, each with bounds or values.
+    left_out : dict of name to str
+        Why a column is not.
+    reads : str
+        What was read off the real rows for it, as a sentence; empty where all was declared.
+    """
+
+    columns: dict[Any, Column]
+    left_out: dict[Any, str] = field(default_factory=dict)
+    reads: str = ""
+
+
+def facts(schema: Schema | None, real: Sequence[Any], others: Mapping[str, Any]) -> Facts:
+    """The columns to compare, as declared or as observed on the real rows.
+
+    Parameters
+    ----------
+    schema : Schema or None
+        Public column facts; None reads them off the real rows.
+    real : sequence of DataFrame
+        pandas or polars tables of real rows.
+    others : mapping of str to DataFrame
+        The other tables by role. Without a schema, a column that one of them lacks is left out.
+
+    Raises
+    ------
+    SchemaError
+        If a schema is given and a column lacks its bounds or its list of values.
+    """
+    frames = [nw.from_native(frame, eager_only=True) for frame in real]
+    names = [name for name in frames[0].columns if all(name in f.columns for f in frames)]
+    if schema is not None:
+        columns = features(schema)
+        if schema.default is not None:
+            rest = [name for name in names if name not in schema.columns]
+            columns.update(dict.fromkeys(rest, schema.default))
+        opaque = {n: c for n, c in schema.columns.items() if n not in columns}
+        return Facts(columns, {n: f"declared as {c.kind}" for n, c in opaque.items()})
+    pandas = pd.concat([frame.to_pandas()[names] for frame in frames], ignore_index=True)
+    found = {name: observed_column(pandas[name]) for name in names}
+    for role, other in others.items():
+        there = set(nw.from_native(other, eager_only=True).columns)
+        found.update({n: f"the {role} table lacks it" for n in found if n not in there})
+    return Facts(
+        {name: column for name, column in found.items() if isinstance(column, Column)},
+        {name: reason for name, reason in found.items() if isinstance(reason, str)},
+        f" Without a schema, the facts about columns come from the real rows: {OBSERVING}.",
+    )
+
+
 def is_number(column: Column) -> bool:
     """Whether a column lies on a line (numbers and dates) rather than in a list of values."""
     return isinstance(column, (Numeric, Datetime))
@@ -95,9 +153,14 @@ def _seconds(times: pd.Series[Any]) -> npt.NDArray[np.float64]:
 def codes(series: pd.Series[Any], column: Column) -> npt.NDArray[np.int64]:
     """Position of each value in the declared list; -1 where missing or not declared."""
     declared = levels(column)
-    cells = pd.Index(series.astype(object), dtype=object)
+    cells = pd.Index([cell if _is_plain(cell) else None for cell in series], dtype=object)
     # Object hashing takes 1, 1.0 and True for the same value, as the schema does; a column read
     # as text holds their texts.
     found = pd.Index(declared, dtype=object).get_indexer(cells)
     as_text = pd.Index([str(value) for value in declared], dtype=object).get_indexer(cells)
     return np.where(found >= 0, found, as_text).astype(np.int64)
+
+
+def _is_plain(cell: Any) -> bool:
+    """Whether a cell can equal a declared value; a list or a dict is not even hashable."""
+    return isinstance(cell, (str, int, float, bool, np.generic))

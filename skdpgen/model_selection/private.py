@@ -31,6 +31,7 @@ from skdpgen.synthesizers._embedding import EmbeddingSynthesizer
 from skdpgen.synthesizers._parameters import check_number, seed_sequence, unit_column
 from skdpgen.synthesizers.base import warn_of_large_delta
 from skdpgen.synthesizers.dpmerf import DPMERFSynthesizer
+from skdpgen.training.progress import unwatched
 
 __all__ = ["PrivateSearchCV"]
 
@@ -374,7 +375,7 @@ def _best_of(
             score = math.inf
         return score, (trial, release)
 
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), unwatched():
         warnings.simplefilter("ignore")
         try:
             return charged.best(run)

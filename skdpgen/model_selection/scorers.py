@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 
 from skdpgen.data.frames import as_series, as_table
-from skdpgen.evaluation.tstr import METRICS, tstr_scores
+from skdpgen.evaluation import tstr
+from skdpgen.evaluation._learning import METRICS
 from skdpgen.exceptions import InputError
 from skdpgen.privacy.release import Release
 from skdpgen.synthesizers.base import ReleaseSynthesizer
@@ -27,13 +28,13 @@ _REASON = "read rows for selection"
 
 @dataclass(frozen=True)
 class TSTRScorer:
-    """Trains classifiers on synthetic rows and tests them on the rows given.
+    """Trains estimators on synthetic rows and tests them on the rows given.
 
     Made by :func:`make_tstr_scorer`, which describes the parameters.
     """
 
     target: Hashable
-    classifiers: Mapping[str, Any] | None
+    estimators: str | Mapping[str, Any]
     metric: str
     n_samples: int | None
     random_state: int | None
@@ -52,13 +53,13 @@ class TSTRScorer:
         Returns
         -------
         float
-            The mean over the classifiers; NaN where a class is absent from one of the tables.
+            The mean over the estimators; NaN where one has no score, as for lack of a class.
 
         Raises
         ------
         InputError
             If the estimator is no fitted synthesizer, has no ledger while the rows aren't public,
-            or its target has no declared values.
+            it has no target, or the metric isn't one of the target's task.
         BudgetExceededError
             If the rows aren't public and the ledger has a cap. Nothing was read then.
         """
@@ -81,21 +82,29 @@ class TSTRScorer:
         target = codec.schema.target if self.target is None else self.target
         sample = estimator.sample(n_samples, self.random_state)
         rows, labels = sample if isinstance(sample, tuple) else (sample, None)
-        scores = tstr_scores(
+        result = tstr(
             _joined(rows, labels, names, target),
             _joined(X, y, names, target),
-            codec.schema,
-            target=target,
-            classifiers=self.classifiers,
+            target,
+            estimators=self.estimators,
+            schema=codec.schema,
             random_state=self.random_state,
         )
-        return float(scores.loc[scores["metric"] == self.metric, "score"].mean(skipna=False))
+        if self.metric not in result.metrics:
+            raise InputError(
+                f"{self.metric} is no metric of {result.task}; choose one of "
+                f"{', '.join(result.metrics)}."
+            )
+        kept = (result.scores["trained_on"] == "synthetic") & (
+            result.scores["metric"] == self.metric
+        )
+        return float(result.scores.loc[kept, "score"].mean(skipna=False))
 
 
 def make_tstr_scorer(
     target: Hashable = None,
     *,
-    classifiers: Mapping[str, Any] | None = None,
+    estimators: str | Mapping[str, Any] = "fast",
     metric: str = "roc_auc",
     n_samples: int | None = None,
     random_state: int | None = 0,
@@ -112,14 +121,15 @@ def make_tstr_scorer(
     ----------
     target : hashable, default=None
         Which column to predict; the target of the schema if None.
-    classifiers : mapping of str to estimator, default=None
-        What to train; :func:`~skdpgen.evaluation.default_classifiers` if None.
-    metric : {"roc_auc", "pr_auc", "accuracy", "f1_macro"}, default="roc_auc"
-        See :func:`~skdpgen.evaluation.tstr_scores`.
+    estimators : {"fast", "paper"} or mapping of str to estimator, default="fast"
+        What to train; see :func:`~skdpgen.evaluation.tstr`.
+    metric : str, default="roc_auc"
+        "roc_auc", "pr_auc", "accuracy" or "f1_macro" for classes, "r2" or "spearman" for a
+        number; see :func:`~skdpgen.evaluation.tstr`.
     n_samples : int, default=None
         Synthetic rows; None takes as many as the release was made of.
     random_state : int or None, default=0
-        Seeds sampling and the default classifiers.
+        Seeds sampling and the estimators of a preset.
     public : bool, default=False
         True says that the rows which are scored are public: nothing is recorded. In a grid search
         that is every row that it is given.
@@ -148,15 +158,16 @@ def make_tstr_scorer(
     >>> synth = DPMERFSynthesizer(
     ...     1.0, 1e-5, schema=schema, n_steps=20, random_state=0,
     ...     features=InteractionFeatures(200, n_bins=16)).fit(points)
-    >>> scorer = make_tstr_scorer(classifiers={"chance": DummyClassifier()}, public=True)
+    >>> scorer = make_tstr_scorer(estimators={"chance": DummyClassifier()}, public=True)
     >>> scorer(synth, elsewhere)
     0.5
     """
-    if metric not in METRICS:
-        raise InputError(f"metric must be one of {', '.join(METRICS)}, got {metric!r}.")
+    known = [name for metrics in METRICS.values() for name in metrics]
+    if metric not in known:
+        raise InputError(f"metric must be one of {', '.join(known)}, got {metric!r}.")
     if not isinstance(public, bool):
         raise InputError(f"public must be True or False, got {public!r}.")
-    return TSTRScorer(target, classifiers, metric, n_samples, random_state, public)
+    return TSTRScorer(target, estimators, metric, n_samples, random_state, public)
 
 
 def _joined(X: Any, y: Any, names: list[Any], target: Hashable) -> pd.DataFrame:

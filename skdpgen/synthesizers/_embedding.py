@@ -28,6 +28,7 @@ from skdpgen.privacy.noise import current_source
 from skdpgen.privacy.release import Release
 from skdpgen.privacy.shares import ReservedSpend
 from skdpgen.privacy.units import bounded_rows
+from skdpgen.synthesizers._callbacks import part_of, running
 from skdpgen.synthesizers._domains import domain_batches, find_open_columns, public_default
 from skdpgen.synthesizers._feature_maps import FeatureMap, code_features, feature_map_of, fits
 from skdpgen.synthesizers._parameters import (
@@ -118,7 +119,10 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
         SkdpgenWarning
             If training diverged.
         """
-        return self._train(self._make_release(X, y, unit_id, self._plan))
+        with running(self, "fit", 2):
+            with part_of(self, "release"):
+                plan = self._make_release(X, y, unit_id, self._plan)
+            return self._train(plan)
 
     def _make_release(
         self, X: Any, y: Any, unit_id: Any, plan_of: Callable[[TableCodec, FeatureMap], _P]

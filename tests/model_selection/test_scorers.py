@@ -20,7 +20,7 @@ from skdpgen import (
     Schema,
 )
 from skdpgen.data import Categorical, Numeric
-from skdpgen.evaluation import tstr_scores
+from skdpgen.evaluation import tstr
 from skdpgen.exceptions import BudgetExceededError, InputError
 from skdpgen.model_selection import make_tstr_scorer
 
@@ -59,16 +59,16 @@ def synthesizer(**params):
     return DPMERFSynthesizer(5.0, 1e-5, **{**usual, **params})
 
 
-def test_the_score_is_that_of_tstr_scores():
+def test_the_score_is_that_of_tstr():
     synth = synthesizer().fit(table())
     test = table(100, seed=1)
     for metric in ("roc_auc", "accuracy"):
         scorer = make_tstr_scorer(
-            classifiers={**LOGISTIC, "chance": DummyClassifier()}, metric=metric, public=True
+            estimators={**LOGISTIC, "chance": DummyClassifier()}, metric=metric, public=True
         )
-        scores = tstr_scores(
-            synth.sample(200, 0), test, SCHEMA, classifiers=scorer.classifiers
-        ).query("metric == @metric")["score"]
+        scores = tstr(
+            synth.sample(200, 0), test, estimators=scorer.estimators, schema=SCHEMA
+        ).scores.query("metric == @metric and trained_on == 'synthetic'")["score"]
         assert scorer(synth, test) == pytest.approx(scores.mean(), rel=1e-12)
     assert len(synth.ledger_.entries) == 1
 
@@ -80,15 +80,15 @@ def test_the_number_of_rows_follows_the_release_and_not_the_fold(monkeypatch):
         DPMERFSynthesizer, "sample", lambda self, n, *a: sizes.append(n) or sample(self, n, *a)
     )
     synth = synthesizer(adjacency="add-remove").fit(table())
-    scorer = make_tstr_scorer(classifiers=LOGISTIC, public=True)
+    scorer = make_tstr_scorer(estimators=LOGISTIC, public=True)
     scorer(synth, table(10))
-    make_tstr_scorer(classifiers=LOGISTIC, public=True, n_samples=33)(synth, table(10))
+    make_tstr_scorer(estimators=LOGISTIC, public=True, n_samples=33)(synth, table(10))
     assert sizes == [round(synth.release_.row_count), 33]
 
 
 def test_targets_apart_arrays_and_polars_are_scored_alike():
     frame, test = table(), table(100, seed=1)
-    scorer = make_tstr_scorer(classifiers=LOGISTIC, public=True)
+    scorer = make_tstr_scorer(estimators=LOGISTIC, public=True)
     expected = scorer(synthesizer().fit(frame), test)
     assert 0.5 < expected <= 1
     synth = synthesizer().fit(frame)
@@ -102,7 +102,7 @@ def test_targets_apart_arrays_and_polars_are_scored_alike():
 
 
 def test_another_target_can_be_scored():
-    scorer = make_tstr_scorer("ward", classifiers=LOGISTIC, metric="accuracy", public=True)
+    scorer = make_tstr_scorer("ward", estimators=LOGISTIC, metric="accuracy", public=True)
     assert 0 <= scorer(synthesizer().fit(table()), table()) <= 1
 
 
@@ -113,7 +113,7 @@ def test_private_rows_are_recorded_before_they_are_read():
 
     ledger = PrivacyLedger(6.0, 1e-5)
     synth = synthesizer(ledger=ledger).fit(table())
-    scorer = make_tstr_scorer(classifiers=LOGISTIC)
+    scorer = make_tstr_scorer(estimators=LOGISTIC)
     # A ledger with a cap refuses, and nothing of the table was touched.
     with pytest.raises(BudgetExceededError):
         scorer(synth, Rows())
@@ -130,7 +130,7 @@ def test_private_rows_are_recorded_before_they_are_read():
 
 
 def test_a_grid_search_over_rows_records_every_fit_and_every_look():
-    search = GridSearchCV(synthesizer(), GRID, cv=2, scoring=make_tstr_scorer(classifiers=LOGISTIC))
+    search = GridSearchCV(synthesizer(), GRID, cv=2, scoring=make_tstr_scorer(estimators=LOGISTIC))
     search.fit(table())
     entries = search.best_estimator_.ledger_.entries
     # Two candidates on two folds, and the best one on all rows.
@@ -141,7 +141,7 @@ def test_a_grid_search_over_rows_records_every_fit_and_every_look():
 
 
 def test_a_grid_search_over_public_rows_records_the_fits():
-    scorer = make_tstr_scorer(classifiers=LOGISTIC, public=True)
+    scorer = make_tstr_scorer(estimators=LOGISTIC, public=True)
     search = GridSearchCV(synthesizer(), GRID, cv=2, scoring=scorer).fit(table())
     ledger = search.best_estimator_.ledger_
     assert len(ledger.entries) == 5
@@ -150,7 +150,7 @@ def test_a_grid_search_over_public_rows_records_the_fits():
 
 def test_workers_record_in_a_ledger_that_has_a_path(tmp_path):
     ledger = PrivacyLedger(path=tmp_path / "ledger.sqlite")
-    scorer = make_tstr_scorer(classifiers=LOGISTIC)
+    scorer = make_tstr_scorer(estimators=LOGISTIC)
     search = GridSearchCV(synthesizer(ledger=ledger), GRID, cv=2, scoring=scorer, n_jobs=2)
     search.fit(table())
     assert [e.private for e in ledger.entries].count(True) == 5
@@ -167,17 +167,17 @@ def test_there_is_no_score_to_search_by_default():
 
 
 def test_a_class_that_is_absent_gives_no_score():
-    scorer = make_tstr_scorer(classifiers=LOGISTIC, public=True)
+    scorer = make_tstr_scorer(estimators=LOGISTIC, public=True)
     assert np.isnan(scorer(synthesizer().fit(table()), table().query("ill == 'no'")))
 
 
 def test_what_cannot_be_scored_is_refused():
-    public = make_tstr_scorer(classifiers=LOGISTIC, public=True)
+    public = make_tstr_scorer(estimators=LOGISTIC, public=True)
     for estimator in (LogisticRegression(), synthesizer()):
         with pytest.raises(InputError, match="needs a fitted synthesizer"):
             public(estimator, table())
     unlabeled = synthesizer(schema=Schema({**SCHEMA.columns})).fit(table())
-    with pytest.raises(InputError, match="target with declared values"):
+    with pytest.raises(InputError, match="needs a target"):
         public(unlabeled, table())
     release = synthesizer().fit(table()).release_
     elsewhere = DPMERFSynthesizer.from_release(release, n_steps=2)
@@ -193,6 +193,6 @@ def test_bad_parameters_are_refused(params):
 
 
 def test_networks_are_scored_and_scorers_travel():
-    scorer = pickle.loads(pickle.dumps(make_tstr_scorer(classifiers=LOGISTIC, public=True)))
+    scorer = pickle.loads(pickle.dumps(make_tstr_scorer(estimators=LOGISTIC, public=True)))
     network = synthesizer(features=GaussianFeatures(20), generator="mlp", batch_size=20)
     assert 0 <= scorer(network.fit(table()), table()) <= 1
