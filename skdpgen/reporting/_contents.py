@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 
 from ..data.frames import as_table
-from ..data.opaque_columns import Id, Text
-from ._format import count, percent, share, short
+from ..plotting import AssociationDisplay, MarginalsDisplay, TSTRDisplay
+from ..privacy.release import Release
+from ._format import count, short
 from ._page import LIMITS, REFERENCES, lead, meters, plain_words, versions
 from ._pictures import Pictures
 from ._promise import Promise
-from ._standin import plot_marginal
 from ._verdict import METRICS, RULES, Verdict
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ __all__ = ["Measured", "as_pandas", "context_of", "measure"]
 
 _N_OPEN = 9
 _N_PAIRS = 10
+_N_LINKS = 16
+_TILE = (3.2, 2.0)
 _CONTENTS = (
     ("promise", "What was promised"),
     ("learning", "Use for learning"),
@@ -143,7 +145,7 @@ def context_of(
         "neighbors": "" if promise is None else _neighbors(promise),
         "verification": "" if promise is None else _verification(promise),
         "budget": None if promise is None else _budget(promise),
-        "pictures": {"privacy": None, "tstr": None, "associations": None},
+        "pictures": _wide_pictures(measured, pictures),
         "learning": None if measured.tstr is None else _learning(measured.tstr),
         "compared": compared,
         "columns": _columns(synthetic, real, schema, measured, pictures),
@@ -201,27 +203,59 @@ def _columns(
     pictures: Pictures,
 ) -> list[dict[str, Any]]:
     """One entry a column, worst first where there is something to compare with."""
+    display = MarginalsDisplay.from_tables(synthetic, real, schema=schema)
     distances, notes = _distances(measured.fidelity)
-    opaque = _opaque(schema)
-    names = [name for name in synthetic.columns if name not in opaque]
-    names.sort(key=lambda name: -distances.get(name, -1.0))
     entries = []
-    for name in names:
-        distance = distances.get(name)
+    for marginal in sorted(display.marginals, key=lambda m: -distances.get(m.name, -1.0)):
+        distance = distances.get(marginal.name)
+        beside = "" if real is None else " beside the real ones"
         entries.append(
             {
-                "name": name,
+                "name": marginal.name,
                 "distance": distance,
                 "level": "" if distance is None else RULES["columns"].level(distance),
-                "note": notes.get(name, ""),
-                "picture": pictures.draw(
-                    lambda ax, name=name: plot_marginal(ax, synthetic[name]),
-                    (3.2, 1.6),
-                    f"Bar chart of the column {short(name)}",
+                "note": notes.get(marginal.name, ""),
+                "picture": pictures.small(
+                    MarginalsDisplay([marginal]).plot,
+                    _TILE,
+                    f"Shares of the values of {short(marginal.name)} in the synthetic rows{beside}",
                 ),
             }
         )
     return entries
+
+
+def _wide_pictures(measured: Measured, pictures: Pictures) -> dict[str, dict[str, Any] | None]:
+    """Pictures of the whole table, each with its caption."""
+    names = ("privacy", "tstr", "links", "all_links")
+    found: dict[str, dict[str, Any] | None] = dict.fromkeys(names)
+    if measured.tstr is not None:
+        scores = TSTRDisplay.from_result(measured.tstr)
+        caption = scores.summary(measured.tstr.metrics[0])
+        found["tstr"] = _picture(scores, caption, pictures)
+    if measured.fidelity is not None:
+        links = AssociationDisplay.from_fidelity(measured.fidelity)
+        most = _changed_most(links)
+        found["links"] = _picture(most, most.summary(), pictures)
+        if most is not links:
+            words = f"Association of all {len(links.columns)} columns."
+            found["all_links"] = _picture(links, words, pictures)
+    return found
+
+
+def _picture(display: Any, caption: str, pictures: Pictures) -> dict[str, Any]:
+    return {"svg": pictures.whole(display.plot().figure_, caption), "caption": caption}
+
+
+def _changed_most(links: AssociationDisplay) -> AssociationDisplay:
+    """The columns whose associations changed most, in their order, as far as they fit a page."""
+    if len(links.columns) <= _N_LINKS:
+        return links
+    change = np.nan_to_num(np.abs(links.difference)).max(axis=1)
+    kept = np.sort(np.argsort(-change, kind="stable")[:_N_LINKS])
+    square = np.ix_(kept, kept)
+    names = [links.columns[i] for i in kept]
+    return AssociationDisplay(names, links.real[square], links.synthetic[square])
 
 
 def _distances(fidelity: Any) -> tuple[dict[Hashable, float], dict[Hashable, str]]:
@@ -235,13 +269,6 @@ def _distances(fidelity: Any) -> tuple[dict[Hashable, float], dict[Hashable, str
     return distances, dict(fidelity.notes)
 
 
-def _opaque(schema: Schema | None) -> dict[Hashable, str]:
-    """Keys and free text: nothing of them is learned."""
-    if schema is None:
-        return {}
-    return {name: c.kind for name, c in schema.columns.items() if isinstance(c, (Id, Text))}
-
-
 def _missing(synthetic: pd.DataFrame, measured: Measured) -> list[dict[str, Any]]:
     if measured.fidelity is not None:
         records = measured.fidelity.missing.to_dict("records")
@@ -252,19 +279,47 @@ def _missing(synthetic: pd.DataFrame, measured: Measured) -> list[dict[str, Any]
 
 
 def _settings(release: Any) -> list[tuple[str, str]]:
+    """Public facts of the release, as far as they are short."""
     if release is None:
         return []
-    facts: list[tuple[str, Any]] = [("kind", type(release).__name__)]
+    facts: list[tuple[str, Any]] = [("release", type(release).__name__)]
+    features = release.public.get("feature_map", {})
     facts += [
-        (name, value)
-        for name, value in release.public.get("feature_map", {}).items()
-        if isinstance(value, str | int | float)
+        (f"features: {k}", v) for k, v in features.items() if isinstance(v, str | int | float)
     ]
-    return [(name, str(value)) for name, value in facts]
+    if isinstance(release, Release):
+        width = release.noisy_sums.size + release.noisy_counts.size
+        facts += [
+            ("released numbers", count(width)),
+            ("classes", release.spec.n_classes),
+            ("adjacency", release.adjacency),
+            ("rows per unit", release.rows_per_unit),
+            ("noise of one coordinate", f"{release.coordinate_stddev:.3g}"),
+        ]
+    else:
+        facts += [
+            ("released numbers", count(release.noisy_rows.size)),
+            ("slices", release.n_slices),
+            ("directions", release.direction_kind),
+            ("adjacency", "replace-one"),
+            ("noise of one coordinate", f"{release.noise_scale:.3g}"),
+        ]
+    facts += [("noise", release.noise), ("epsilon", f"{release.epsilon:g}")]
+    return [(name, str(value)) for name, value in [*facts, ("delta", f"{release.delta:g}")]]
 
 
 def _commands(release: Any) -> str:
-    return "from skdpgen import Release"
+    """How somebody who has the release file checks it, and makes a table from it."""
+    if release is None:
+        return "# Ask for the release file: Release.load verifies it."
+    kind = type(release).__name__
+    origin = "skdpgen" if kind == "Release" else "skdpgen.privacy"
+    return (
+        f"from {origin} import {kind}\n\n"
+        f'release = {kind}.load("table.release")  # verifies what the file says\n'
+        f"print(release.statement())\n"
+        f"print(release.verify())  # epsilon, computed again"
+    )
 
 
 def _learning(tstr: Any) -> dict[str, Any]:
@@ -288,7 +343,7 @@ def _learning(tstr: Any) -> dict[str, Any]:
         "intro": f"Models learn to predict {short(tstr.target)} and are scored on real rows that "
         "no training has seen. The closer the synthetic rows come to the real ones, the better.",
         "table_caption": "Scores on held-out real rows; more is better, 1 is perfect.",
-        "caption": "Scores of each model by what it learned from.",
+        "real": "real" in kinds,
         "kinds": [words[kind] for kind in kinds],
         "groups": groups,
     }
@@ -298,7 +353,7 @@ def _pairs(fidelity: Any) -> list[dict[str, Any]]:
     """The worst pairs of columns, in the binning that sees more of skewed columns."""
     marginals = fidelity.marginals
     part = marginals[(marginals["order"] == 2) & (marginals["binning"] == "quantile")]
-    worst = part.dropna(subset="distance").nlargest(_N_PAIRS, "distance")
+    worst = part.dropna(subset="distance").sort_values("distance", ascending=False).head(_N_PAIRS)
     real, synthetic = (fidelity.associations[role] for role in ("real", "synthetic"))
     return [
         {
@@ -312,5 +367,5 @@ def _pairs(fidelity: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _known(table: pd.DataFrame, column: str) -> list[dict[str, Any]]:
+def _known(table: pd.DataFrame, column: str) -> list[dict[Hashable, Any]]:
     return table[table[column].notna()].to_dict("records")

@@ -12,6 +12,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
+from .. import __version__
 from . import _format
 from ._promise import FALSE_ALARMS, Promise
 from ._verdict import RULES, Finding, Verdict
@@ -37,6 +38,8 @@ REFERENCES = (
     "arXiv:2002.11603.",
     "K. Greenewald, Y. Yu, H. Wang, K. Xu: Privacy without Noisy Gradients: Slicing Mechanism for "
     "Generative Model Training. NeurIPS 2024, arXiv:2410.19941.",
+    f"skdpgen developers: skdpgen, differentially private synthetic tables from one release, "
+    f"version {__version__}.",
 )
 
 _PACKAGES = ("skdpgen", "numpy", "pandas", "scikit-learn", "scipy", "torch")
@@ -44,7 +47,9 @@ _PACKAGES = ("skdpgen", "numpy", "pandas", "scikit-learn", "scipy", "torch")
 
 def lead(verdict: Verdict, publishable: bool) -> str:
     """The verdict in one or two sentences."""
-    measured = [f for f in (verdict.columns, verdict.links, verdict.learning) if f.level != "unknown"]
+    measured = [
+        f for f in (verdict.columns, verdict.links, verdict.learning) if f.level != "unknown"
+    ]
     bad = [f for f in measured if f.level == "poor"]
     if publishable:
         text = (

@@ -5,19 +5,18 @@ from __future__ import annotations
 import html
 import os
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from ..data.schema import Schema
+from ..evaluation._plain import plain
 from ..exceptions import InputError, SchemaError
 from ._contents import Measured, as_pandas, context_of, measure
 from ._page import render
-from ..evaluation._plain import plain
 from ._promise import promise_of
-
 from ._verdict import Verdict, judge
 
 if TYPE_CHECKING:
@@ -59,7 +58,9 @@ class Report:
             The file; it is replaced if it exists.
         """
         target = Path(path)
-        handle, part = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+        handle, part = tempfile.mkstemp(
+            dir=target.parent, prefix=f".{target.name}.", suffix=".part"
+        )
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 file.write(self.html)
@@ -164,29 +165,29 @@ def report(
         )
     verdict = judge(promise, measured.fidelity, measured.tstr, publishable=publishable)
     context = context_of(
-        table, promise, release, measured, verdict, schema, None if publishable else real,
+        table,
+        promise,
+        release,
+        measured,
+        verdict,
+        schema,
+        None if publishable else real,
         publishable=publishable,
     )
     date = datetime.now(UTC).date().isoformat()
-    page = render(
-        {**context, "title": title, "publishable": publishable, "version": __version__, "date": date}
-    )
+    about = {"title": title, "publishable": publishable, "version": __version__, "date": date}
+    page = render({**context, **about})
     facts = {
-        "title": title,
-        "date": date,
-        "version": __version__,
-        "publishable": publishable,
+        **about,
         "synthetic": {"n_rows": len(table), "columns": [str(name) for name in table.columns]},
         "verdict": verdict.to_dict(),
-        "promise": promise,
+        "promise": None if promise is None else asdict(promise),
         **measured.to_dict(),
     }
     return Report(title, page, verdict, publishable, facts)
 
 
-def _schema(
-    schema: Schema | None, release: Release | SlicingRelease | None
-) -> Schema | None:
+def _schema(schema: Schema | None, release: Release | SlicingRelease | None) -> Schema | None:
     if schema is not None:
         if not isinstance(schema, Schema):
             raise InputError("schema must be a Schema: read a file with Schema.from_json.")

@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-import pandas as pd
-
 from ._format import epsilon as shown_epsilon
 from ._format import percent, share, short
 from ._promise import Promise
@@ -214,7 +212,9 @@ def _columns(fidelity: Any, publishable: bool) -> Finding:
     single = fidelity.summary[fidelity.summary["order"] == 1]
     known = single[single["mean"].notna()]
     if known.empty:
-        reason = next((str(note) for note in single["note"] if note), "There is no column to judge.")
+        reason = next(
+            (str(note) for note in single["note"] if note), "There is no column to judge."
+        )
         return Finding(topic, question, "unknown", "Can't tell", "No distance.", _sentence(reason))
     # The binning that sees the larger difference: equal bins miss spikes, quantiles miss tails.
     row = known.loc[known["mean"].idxmax()]
@@ -255,7 +255,9 @@ def _learning(tstr: Any, publishable: bool) -> Finding:
     if tstr is None:
         needed = "held-out real rows as test=, and a target,"
         return _unknown(topic, question, publishable, needed)
-    target = f"\N{LEFT DOUBLE QUOTATION MARK}{short(tstr.target, 40)}\N{RIGHT DOUBLE QUOTATION MARK}"
+    target = (
+        f"\N{LEFT DOUBLE QUOTATION MARK}{short(tstr.target, 40)}\N{RIGHT DOUBLE QUOTATION MARK}"
+    )
     found = _mean_scores(tstr)
     if found is None:
         notes = [str(note) for note in tstr.scores["note"] if note]

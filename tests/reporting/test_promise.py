@@ -117,8 +117,7 @@ def test_add_remove_publishes_no_number_of_rows(table):
     assert promise.adjacency == "add-remove"
 
 
-def test_learned_categories_count(table):
-    frame, schema = table
+def test_learned_categories_count():
     ledger = PrivacyLedger()
     ledger.charge(entry(0.3, extra_delta=1e-6))
     promise = promise_of(None, ledger)
