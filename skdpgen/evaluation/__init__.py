@@ -13,12 +13,20 @@ if TYPE_CHECKING:
     from ._marginals import marginal_distances as marginal_distances
     from ._tstr import TSTRResult as TSTRResult
     from ._tstr import tstr as tstr
+    from .audit import EpsilonAudit as EpsilonAudit
+    from .audit import empirical_epsilon as empirical_epsilon
+    from .copies import CopyResult as CopyResult
+    from .copies import copy_check as copy_check
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
+        "CopyResult": "copies",
+        "EpsilonAudit": "audit",
         "FidelityResult": "_fidelity",
         "TSTRResult": "_tstr",
+        "copy_check": "copies",
+        "empirical_epsilon": "audit",
         "fidelity": "_fidelity",
         "marginal_distances": "_marginals",
         "tstr": "_tstr",

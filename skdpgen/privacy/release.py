@@ -252,6 +252,10 @@ class Release:
         No pickle is involved, nothing but the fields of the release is written, time stamps are
         constant, and the file appears whole or not at all.
         """
+        write_archive(path, *self.to_archive())
+
+    def to_archive(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """What :meth:`save` writes: a header of JSON types, and arrays by name."""
         header = {
             "format": _FORMAT,
             "version": _VERSION_WITH_EARLIER if self.earlier else _VERSION,
@@ -261,7 +265,7 @@ class Release:
         }
         if self.earlier:
             header["earlier"] = [_entry_to_json(entry) for entry in self.earlier]
-        write_archive(path, header, self._arrays())
+        return header, self._arrays()
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Release:
@@ -272,7 +276,14 @@ class Release:
         ReleaseError
             If the file isn't a release, is damaged, is of a newer version, or doesn't verify.
         """
-        header, arrays = read_archive(path)
+        return cls.from_archive(*read_archive(path))
+
+    @classmethod
+    def from_archive(
+        cls, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
+    ) -> Release:
+        """The release that :meth:`to_archive` made this of, verified; raises like :meth:`load`."""
+        arrays = dict(arrays)
         version = _VERSION_WITH_EARLIER if header.get("earlier") else _VERSION
         if header.get("format") != _FORMAT or header.get("version") != version:
             raise ReleaseError(

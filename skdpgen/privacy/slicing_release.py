@@ -212,13 +212,17 @@ class SlicingRelease:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the release to a file without pickle, whole or not at all."""
+        write_archive(path, *self.to_archive())
+
+    def to_archive(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """What :meth:`save` writes: a header of JSON types, and arrays by name."""
         header = {
             "format": _FORMAT,
             "version": _VERSION,
             "public": self.public,
             **{name: getattr(self, name) for name in _PLAIN_FIELDS},
         }
-        write_archive(path, header, self._arrays())
+        return header, self._arrays()
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SlicingRelease:
@@ -229,7 +233,14 @@ class SlicingRelease:
         ReleaseError
             If the file isn't a release, is damaged, is of a newer version, or doesn't verify.
         """
-        header, arrays = read_archive(path)
+        return cls.from_archive(*read_archive(path))
+
+    @classmethod
+    def from_archive(
+        cls, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
+    ) -> SlicingRelease:
+        """The release that :meth:`to_archive` made this of, verified; raises like :meth:`load`."""
+        arrays = dict(arrays)
         if header.get("format") != _FORMAT or header.get("version") != _VERSION:
             raise ReleaseError(
                 f"not a slicing release of version {_VERSION}: written by another version of "

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Self
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from skdpgen.training.sliced_objective import Distance
 
 __all__ = ["SlicedRowsSynthesizer"]
+
+_P = TypeVar("_P")
 
 _NETWORK_STEPS, _NETWORK_RATE = 3000, 2e-3
 # A variance below this many standard errors of what noise alone does to it says nothing.
@@ -212,11 +214,35 @@ class SlicedRowsSynthesizer(ReleaseSynthesizer):
         """
         with running(self, "fit", 2):
             with part_of(self, "release"):
-                plan = self._make_release(X, y)
+                plan = self._make_release(X, y, self._rows_plan)
             return self._train(plan)
 
-    def _make_release(self, X: Any, y: None) -> RowsPlan:
-        """Everything that :meth:`fit` does before it trains."""
+    def make_release(self, X: Any, y: None = None) -> SlicingRelease:
+        """Make the release that :meth:`fit` makes, and don't train.
+
+        What comes after it is free, and can be done later and elsewhere: :meth:`retrain` here,
+        :meth:`from_release` wherever the release is.
+
+        Parameters
+        ----------
+        X, y
+            See :meth:`fit`, as for what is raised and warned of.
+
+        Returns
+        -------
+        SlicingRelease
+            :attr:`release_`.
+        """
+        self._make_release(X, y, lambda codec: None)
+        assert isinstance(self.release_, SlicingRelease)
+        return self.release_
+
+    def _make_release(self, X: Any, y: None, plan_of: Callable[[TableCodec], _P]) -> _P:
+        """Everything that :meth:`fit` does before it trains.
+
+        ``plan_of`` is called before the budget is charged, to raise for parameters of the training
+        that are wrong. What it returns is returned.
+        """
         check_epsilon_delta(self.epsilon, self.delta)
         if y is not None:
             raise InputError("y isn't taken: the target has to be a column of X.")
@@ -233,7 +259,7 @@ class SlicedRowsSynthesizer(ReleaseSynthesizer):
             delta=self.delta,
             directions=self.directions,
         )
-        plan = self._rows_plan(codec)
+        plan = plan_of(codec)
         ledger = self._ledger_in_use(stacklevel=4)
         warn_of_large_delta(self.delta, n, stacklevel=4)
         noise = mechanism.noise_stddev / 2.0**mechanism.value_bits
@@ -292,6 +318,11 @@ class SlicedRowsSynthesizer(ReleaseSynthesizer):
         ReleaseError
             If the release doesn't verify, carries no schema, or doesn't fit the template.
         """
+        return cls._untrained(release, template).retrain(**params)
+
+    @classmethod
+    def _untrained(cls, release: SlicingRelease | str | os.PathLike[str], template: Any) -> Self:
+        """Everything that :meth:`from_release` does before it trains."""
         if not isinstance(release, SlicingRelease):
             release = SlicingRelease.load(release)
         release.verify()
@@ -312,7 +343,7 @@ class SlicedRowsSynthesizer(ReleaseSynthesizer):
         if shape != (release.n_numeric, release.group_widths):
             raise ReleaseError("the template or the schema doesn't fit the release.")
         synthesizer._adopt(release, codec)
-        return synthesizer.retrain(**params)
+        return synthesizer
 
     # -- internals --------------------------------------------------------------------------------
 
