@@ -12,23 +12,24 @@ import numpy as np
 import pandas as pd
 
 from ..data.frames import as_table
-from ..plotting import AssociationDisplay, MarginalsDisplay, TSTRDisplay
+from ..plotting import AssociationDisplay, MarginalsDisplay, PrivacyCurveDisplay, TSTRDisplay
 from ..privacy.release import Release
 from ._format import count, short
 from ._page import LIMITS, REFERENCES, lead, meters, plain_words, versions
 from ._pictures import Pictures
 from ._promise import Promise
-from ._verdict import METRICS, RULES, Verdict
+from ._verdict import METRICS, RULES, WORDS, Verdict
 
 if TYPE_CHECKING:
     from ..data.schema import Schema
+    from ..privacy.ledger import PrivacyLedger
 
 __all__ = ["Measured", "as_pandas", "context_of", "measure"]
 
 _N_OPEN = 9
 _N_PAIRS = 10
 _N_LINKS = 16
-_TILE = (3.2, 2.0)
+_TILE, _CURVE = (3.2, 2.0), (5.8, 3.2)
 _CONTENTS = (
     ("promise", "What was promised"),
     ("learning", "Use for learning"),
@@ -118,6 +119,7 @@ def context_of(
     synthetic: pd.DataFrame,
     promise: Promise | None,
     release: Any,
+    ledger: PrivacyLedger | None,
     measured: Measured,
     verdict: Verdict,
     schema: Schema | None,
@@ -140,12 +142,13 @@ def context_of(
         "absent": _ABSENT_PUBLISHABLE if publishable else _ABSENT,
         "meters": meters(verdict),
         "rules": RULES,
+        "verdict_words": {topic: WORDS[topic == "privacy"] for topic in RULES},
         "reads": measured.reads,
         "plain_words": [] if promise is None else plain_words(promise),
         "neighbors": "" if promise is None else _neighbors(promise),
         "verification": "" if promise is None else _verification(promise),
         "budget": None if promise is None else _budget(promise),
-        "pictures": _wide_pictures(measured, pictures),
+        "pictures": _wide_pictures(measured, pictures, _curve(promise, release, ledger)),
         "learning": None if measured.tstr is None else _learning(measured.tstr),
         "compared": compared,
         "columns": _columns(synthetic, real, schema, measured, pictures),
@@ -225,10 +228,28 @@ def _columns(
     return entries
 
 
-def _wide_pictures(measured: Measured, pictures: Pictures) -> dict[str, dict[str, Any] | None]:
+def _curve(
+    promise: Promise | None, release: Any, ledger: PrivacyLedger | None
+) -> PrivacyCurveDisplay | None:
+    """The curve of what counts: of the ledger, or else of the release."""
+    if promise is None or not promise.private:
+        return None
+    if ledger is not None and promise.entries:
+        return PrivacyCurveDisplay.from_ledger(ledger)
+    if promise.verified is None:
+        return None
+    return PrivacyCurveDisplay.from_release(release)
+
+
+def _wide_pictures(
+    measured: Measured, pictures: Pictures, curve: PrivacyCurveDisplay | None
+) -> dict[str, dict[str, Any] | None]:
     """Pictures of the whole table, each with its caption."""
     names = ("privacy", "tstr", "links", "all_links")
     found: dict[str, dict[str, Any] | None] = dict.fromkeys(names)
+    if curve is not None:
+        caption = curve.caption()
+        found["privacy"] = {"svg": pictures.small(curve.plot, _CURVE, caption), "caption": caption}
     if measured.tstr is not None:
         scores = TSTRDisplay.from_result(measured.tstr)
         caption = scores.summary(measured.tstr.metrics[0])
@@ -338,11 +359,11 @@ def _learning(tstr: Any) -> dict[str, Any]:
             notes = [str(note) for note in own["note"].unique() if note]
             rows.append({"estimator": estimator, "scores": scores, "note": "; ".join(notes)})
         groups.append({"metric": METRICS.get(metric, metric), "rows": rows})
-    words = {"real": "From real rows", "synthetic": "From synthetic rows", "chance": "Guessing"}
+    words = {"real": "Real rows", "synthetic": "Synthetic rows", "chance": "Guessing"}
     return {
         "intro": f"Models learn to predict {short(tstr.target)} and are scored on real rows that "
         "no training has seen. The closer the synthetic rows come to the real ones, the better.",
-        "table_caption": "Scores on held-out real rows; more is better, 1 is perfect.",
+        "table_caption": "Scores on held-out real rows, by what a model learned from; 1 is perfect.",
         "real": "real" in kinds,
         "kinds": [words[kind] for kind in kinds],
         "groups": groups,

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..privacy.ledger_report import up
 
-__all__ = ["clean", "count", "epsilon", "percent", "share", "short"]
+__all__ = ["at_most", "clean", "count", "epsilon", "percent", "share", "short"]
 
 # What no XML text may hold: control characters and halves of surrogate pairs.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -82,6 +82,17 @@ def percent(number: Any, digits: int | None = None) -> str:
     if digits is None:
         digits = 1 if abs(number) < 0.095 or 0.99 < number < 1 else 0
     return f"{100 * number:.{digits}f}%"
+
+
+def at_most(probability: float) -> str:
+    """A probability in percent, with a digit and never below it.
+
+    Examples
+    --------
+    >>> at_most(0.5533), at_most(0.5), at_most(0.99999)
+    ('55.4%', '50%', '100%')
+    """
+    return f"{math.ceil(round(1000 * probability, 6)) / 10:g}%"
 
 
 def epsilon(number: float) -> str:

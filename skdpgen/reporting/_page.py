@@ -42,7 +42,7 @@ REFERENCES = (
     f"version {__version__}.",
 )
 
-_PACKAGES = ("skdpgen", "numpy", "pandas", "scikit-learn", "scipy", "torch")
+_PACKAGES = ("numpy", "pandas", "scikit-learn", "scipy", "torch")
 
 
 def lead(verdict: Verdict, publishable: bool) -> str:
@@ -111,9 +111,9 @@ def plain_words(promise: Promise) -> list[str]:
             two = "it is a coin toss whether it is in the table"
         paragraphs.append(
             f"Suppose somebody knows all the rest, and {two}. The best guess from everything that "
-            f"was released is right at most {_format.percent(promise.odds.guess, 1)} of the time; "
+            f"was released is right at most {_format.at_most(promise.odds.guess)} of the time; "
             f"a coin is right 50%. Whoever wants to accuse at most {100 * FALSE_ALARMS:g} in 100 "
-            f"wrongly can accuse at most {100 * promise.odds.caught:.1f} in 100 rightly."
+            f"wrongly can accuse at most {_format.at_most(promise.odds.caught)[:-1]} in 100 rightly."
         )
     if promise.unit == "row":
         paragraphs.append(
@@ -129,7 +129,7 @@ def plain_words(promise: Promise) -> list[str]:
 
 def versions() -> list[tuple[str, str]]:
     """Packages that decide the result, with their versions; nothing is imported."""
-    found = []
+    found = [("skdpgen", __version__)]
     for package in _PACKAGES:
         try:
             found.append((package, version(package)))

@@ -38,6 +38,8 @@ _VARIABLES = {
 }
 _COLOR = re.compile("|".join(_VARIABLES))
 _POINTS_TO_PIXELS = 4 / 3
+# In pixels.
+_WIDE, _LEAST_WIDE = 600, 820
 
 ET.register_namespace("", _SVG)
 ET.register_namespace("xlink", _LINK)
@@ -102,7 +104,10 @@ class Pictures:
         width = float(root.get("viewBox", "0 0 1 1").split()[2])
         for key in ("width", "height", "version"):
             root.attrib.pop(key, None)
-        root.set("style", f"max-width:{width * _POINTS_TO_PIXELS:.0f}px")
+        natural = width * _POINTS_TO_PIXELS
+        # On a narrow screen a wide picture scrolls, so that its texts can still be read.
+        least = min(natural, _LEAST_WIDE) if natural > _WIDE else 0
+        root.set("style", f"max-width:{natural:.0f}px;--least:{least:.0f}px")
         root.set("role", "img")
         root.set("aria-label", clean(words))
         return Markup(ET.tostring(root, encoding="unicode"))

@@ -168,6 +168,7 @@ def report(
         table,
         promise,
         release,
+        ledger,
         measured,
         verdict,
         schema,

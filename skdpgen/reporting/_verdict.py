@@ -11,16 +11,19 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from ._format import at_most, percent, share, short
 from ._format import epsilon as shown_epsilon
-from ._format import percent, share, short
 from ._promise import Promise
 
-__all__ = ["METRICS", "RULES", "Finding", "Level", "Rule", "Verdict", "judge"]
+__all__ = ["METRICS", "RULES", "WORDS", "Finding", "Level", "Rule", "Verdict", "judge"]
 
 Level = Literal["good", "fair", "poor", "unknown"]
 
 _WORDS = {"good": "Good", "fair": "Fair", "poor": "Poor", "unknown": "Can't tell"}
 _PRIVACY_WORDS = {"good": "Strong", "fair": "Reasonable", "poor": "Weak", "unknown": "Can't tell"}
+
+#: Words of the levels: of the measured questions, and of the promise.
+WORDS = (_WORDS, _PRIVACY_WORDS)
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,16 @@ class Rule:
             return "good"
         return "fair" if sign * number >= sign * self.fair else "poor"
 
+    def limit(self, number: float) -> str:
+        """A limit in words.
+
+        Examples
+        --------
+        >>> RULES["links"].limit(0.8), RULES["columns"].limit(0.05)
+        ('from 0.8', 'up to 0.05')
+        """
+        return f"{'from' if self.more_is_better else 'up to'} {number:g}"
+
 
 #: The rules, by question.
 RULES = {
@@ -91,9 +104,11 @@ RULES = {
         1.0,
         10.0,
         False,
-        "total epsilon",
-        "the tiers of Ponomareva et al., How to DP-fy ML (2023): up to 1 a strong formal promise, "
-        "up to 10 a reasonable one, beyond that weak to none",
+        "total epsilon, at the delta of the promise",
+        "The limits are the tiers of Ponomareva et al., How to DP-fy ML (arXiv:2303.00654, 2023): "
+        "up to 1 a strong formal guarantee, up to 10 a reasonable one, beyond that weak to none. "
+        "What isn't private, doesn't verify or has a delta above one over the number of rows is "
+        "never better than weak.",
     ),
 }
 
@@ -349,7 +364,7 @@ def _privacy(promise: Promise | None) -> Finding:
     if promise.odds is not None:
         detail = (
             f"Whoever guesses between two equally likely candidates for {who} is right at most "
-            f"{percent(promise.odds.guess)} of the time; a coin is right 50%."
+            f"{at_most(promise.odds.guess)} of the time; a coin is right 50%."
         )
     if promise.incomplete:
         detail += " What its schema cost before isn't included."

@@ -82,7 +82,7 @@ def test_private_rows_call_for_a_warning(good_page, public_page, shop):
 
 
 def test_scores_chance_and_the_real_table_stand_side_by_side(good_page):
-    for text in ("From real rows", "From synthetic rows", "Guessing", "ROC AUC"):
+    for text in (">Real rows<", ">Synthetic rows<", "Guessing", "ROC AUC"):
         assert text in good_page.html
 
 
