@@ -74,7 +74,17 @@ class AssociationDisplay:
 
     @classmethod
     def from_fidelity(cls, result: FidelityResult) -> Self:
-        """The associations of a result of :func:`skdpgen.evaluation.fidelity`."""
+        """Take the associations of a result.
+
+        Parameters
+        ----------
+        result : FidelityResult
+            Of :func:`skdpgen.evaluation.fidelity`.
+
+        Returns
+        -------
+        AssociationDisplay
+        """
         real, synthetic = result.associations["real"], result.associations["synthetic"]
         return cls(list(real.columns), real, synthetic)
 

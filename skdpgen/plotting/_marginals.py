@@ -84,8 +84,8 @@ class MarginalsDisplay:
     >>> display = MarginalsDisplay.from_tables(synthetic, real)
     >>> [(m.name, m.labels, m.real.tolist()) for m in display.marginals]
     [('age', ('20', '30', '50'), [0.25, 0.5, 0.25]), ('sex', ('m', 'f'), [0.5, 0.25])]
-    >>> display.plot().figure_.get_suptitle().splitlines()[0]
-    'How often each value occurs, in the synthetic and in the real rows.'
+    >>> [ax.get_title(loc="left") for ax in display.plot().axes_]
+    ['age', 'sex']
     """
 
     def __init__(
@@ -121,6 +121,10 @@ class MarginalsDisplay:
             off the synthetic ones where there are no real ones.
         columns : iterable of names, default=None
             Which columns, in this order. None takes all, but at most the first 60.
+
+        Returns
+        -------
+        MarginalsDisplay
 
         Raises
         ------
