@@ -32,11 +32,8 @@ DAYS = [date(2020, 1, 1) + timedelta(days=i) for i in range(40)]
         ([*(str(i / 2) for i in range(30)), " "], Numeric((0, 14.5), missing=True)),
         ([f"t{i % 90}" for i in range(99)], Categorical(tuple(sorted(f"t{i}" for i in range(90))))),
         (DAYS, Datetime((DAYS[0], DAYS[-1]))),
-        (
-            [str(d) for d in DAYS],
-            Datetime(("2020-01-01T00:00:00+00:00", "2020-02-09T00:00:00+00:00")),
-        ),
-        (pd.to_datetime(["2020-01-01", "2021-01-01", None]), None),
+        ([str(d) for d in DAYS], Datetime((DAYS[0], DAYS[-1]))),
+        (pd.to_datetime(["2020-01-01", "2021-01-01", None]), Datetime((DAYS[0], DAYS[-1]))),
         ([Decimal("0.5"), Decimal("1.25")], Numeric((0.5, 1.25))),
         (pd.Categorical(["x", "y"], categories=["z", "y", "x"]), Categorical(("x", "y"))),
         (pd.Categorical([4, 3]), Categorical((3, 4))),
@@ -44,7 +41,7 @@ DAYS = [date(2020, 1, 1) + timedelta(days=i) for i in range(40)]
 )
 def test_columns_by_their_cells(cells, expected):
     found = observed_column(pd.Series(cells))
-    if expected is None or isinstance(expected, Datetime):
+    if isinstance(expected, Datetime):  # the bounds have other texts
         assert isinstance(found, Datetime)
         inside = unit_values(pd.Series(cells), found)
         assert np.nanmin(inside) == 0

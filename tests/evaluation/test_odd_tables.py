@@ -7,7 +7,7 @@ from datetime import datetime
 import numpy as np
 import pandas as pd
 import polars as pl
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression, Ridge
 
@@ -55,7 +55,7 @@ def tables(draw, polars):
     return pd.DataFrame({n: pd.Series(c, dtype=DTYPES[n][0]) for n, c in columns.items()})
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True, phases=[Phase.generate])
 @given(st.data(), st.booleans(), st.booleans(), st.sampled_from([*CELLS]))
 def test_odd_tables(data, polars, declared, target):
     synthetic, real = data.draw(tables(polars)), data.draw(tables(polars))
@@ -80,8 +80,9 @@ def test_odd_tables(data, polars, declared, target):
         strengths = compared.associations[role]
         undefined = [name for name in strengths if np.isnan(strengths.loc[name, name])]
         assert set(undefined) <= set(compared.notes)
-        assert strengths.stack().between(0, 1).all()
-        assert compared.correlations[role].stack().between(-1, 1).all()
+        assert not (strengths.to_numpy() < 0).any()
+        for square in (strengths, compared.correlations[role]):
+            assert not (abs(square.to_numpy()) > 1).any()
 
 
 def test_cells_of_a_wrong_kind_count_as_missing():
