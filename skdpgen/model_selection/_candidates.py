@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from skdpgen.exceptions import InputError
 from skdpgen.model_selection._held_out import held_out_error
 from skdpgen.privacy.release import Release
+from skdpgen.synthesizers._callbacks import CallbackSupport, running
 from skdpgen.synthesizers._embedding import EmbeddingSynthesizer
 from skdpgen.synthesizers._feature_maps import FeatureMap
 from skdpgen.synthesizers._table import TableCodec
@@ -28,7 +29,7 @@ __all__ = [
 ]
 
 
-class Candidate(BaseEstimator):
+class Candidate(CallbackSupport, BaseEstimator):  # type: ignore[misc]
     """Settings of a synthesizer, trained on some parts of its release and scored on others.
 
     This is all that scikit-learn's searches see, and all that travels to their workers: the
@@ -49,7 +50,7 @@ class Candidate(BaseEstimator):
         """A candidate that has nothing of the synthesizer but its release and parameters."""
         bare = copy.copy(synthesizer)
         bare.ledger = None
-        for name in ("_own_ledger", "ledger_", "generator_", "loss_curve_"):
+        for name in ("_own_ledger", "_skl_callbacks", "ledger_", "generator_", "loss_curve_"):
             bare.__dict__.pop(name, None)
         return cls(bare)
 
@@ -71,7 +72,8 @@ class Candidate(BaseEstimator):
         release = self.synthesizer.release_
         assert isinstance(release, Release)
         plan: Any = with_settings(self.synthesizer, self.settings)._plan_for_release()
-        self.generator_ = plan.train(release, parts).generator
+        with running(self, "fit"):
+            self.generator_ = plan.train(release, parts).generator
         self.seed_ = plan.sampling_seed
         return self
 

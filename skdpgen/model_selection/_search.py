@@ -26,6 +26,13 @@ from skdpgen.model_selection._candidates import (
     with_settings,
 )
 from skdpgen.privacy.release import Release
+from skdpgen.synthesizers._callbacks import (
+    CallbackSupport,
+    inside,
+    part_of,
+    refuse_callbacks_inside,
+    running,
+)
 from skdpgen.synthesizers._embedding import EmbeddingSynthesizer
 from skdpgen.synthesizers._feature_maps import FeatureMap, feature_map_of
 from skdpgen.synthesizers._parameters import seed_sequence
@@ -50,7 +57,7 @@ _RESULTS = (
 )
 
 
-class ReleaseSearch(BaseEstimator):
+class ReleaseSearch(CallbackSupport, BaseEstimator):  # type: ignore[misc]
     """One release, then a search of scikit-learn over its parts.
 
     A subclass makes the search.
@@ -100,11 +107,15 @@ class ReleaseSearch(BaseEstimator):
         """
         estimator = clone(check_estimator(self.estimator))
         check_names(estimator, self._space)
+        refuse_callbacks_inside(estimator)
         seed = self._seed()
-        n_steps = estimator._make_release(
-            X, y, unit_id, lambda codec, maps: self._rehearse(estimator, codec, maps, seed)
-        )
-        return self._run(estimator, seed, n_steps)
+        with running(self, "fit", 3 if self.refit else 2):
+            with part_of(self, "release"):
+                n_steps = estimator._make_release(
+                    X, y, unit_id, lambda codec, maps: self._rehearse(estimator, codec, maps, seed)
+                )
+                self._adopt(estimator)
+            return self._run(estimator, seed, n_steps)
 
     def fit_release(
         self,
@@ -149,11 +160,14 @@ class ReleaseSearch(BaseEstimator):
             source = type(own)._untrained(release, template)
         free = own.post_processing_parameters
         estimator = with_settings(source, {name: getattr(own, name) for name in free})
+        refuse_callbacks_inside(estimator)
         seed = self._seed()
         assert isinstance(estimator.release_, Release)
         features = feature_map_of(estimator.release_)
-        n_steps = self._rehearse(estimator, estimator._codec, features, seed)
-        return self._run(estimator, seed, n_steps)
+        with running(self, "fit_release", 2 if self.refit else 1):
+            n_steps = self._rehearse(estimator, estimator._codec, features, seed)
+            self._adopt(estimator)
+            return self._run(estimator, seed, n_steps)
 
     # -- what comes of it -------------------------------------------------------------------------
 
@@ -225,16 +239,18 @@ class ReleaseSearch(BaseEstimator):
         plan_candidates(estimator, codec, features, rehearsal.cv_results_["params"])
         return n_steps
 
-    def _run(self, estimator: EmbeddingSynthesizer, seed: int, n_steps: int) -> Self:
-        release = estimator.release_
-        assert isinstance(release, Release)
+    def _adopt(self, estimator: EmbeddingSynthesizer) -> None:
+        """Keep what the estimator has: a search that fails keeps the release that was paid for."""
         for name in ("best_estimator_", "refit_time_", *_RESULTS):
             self.__dict__.pop(name, None)
         for name in ("release_", "ledger_", "classes_", "feature_names_in_", "n_features_in_"):
             self.__dict__.pop(name, None)
             if hasattr(estimator, name):
-                # Now: a search that fails keeps the release that was paid for.
                 setattr(self, name, getattr(estimator, name))
+
+    def _run(self, estimator: EmbeddingSynthesizer, seed: int, n_steps: int) -> Self:
+        release = estimator.release_
+        assert isinstance(release, Release)
         search = self._made(
             Candidate.of(estimator),
             seed,
@@ -243,7 +259,8 @@ class ReleaseSearch(BaseEstimator):
             verbose=self.verbose,
             error_score=self.error_score,
         )
-        search.fit(np.arange(feature_map_of(release).n_parts))
+        with inside(self, "search", search):
+            search.fit(np.arange(feature_map_of(release).n_parts))
         for name in _RESULTS:
             if hasattr(search, name):
                 setattr(self, name, getattr(search, name))
@@ -253,6 +270,8 @@ class ReleaseSearch(BaseEstimator):
         )
         if self.refit:
             started = time.perf_counter()
-            self.best_estimator_ = estimator.retrain(**clone(self.best_params_, safe=False))
+            with inside(self, "refit", estimator):
+                estimator.retrain(**clone(self.best_params_, safe=False))
+            self.best_estimator_ = estimator
             self.refit_time_ = time.perf_counter() - started
         return self

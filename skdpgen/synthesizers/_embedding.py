@@ -28,6 +28,7 @@ from skdpgen.privacy.noise import current_source
 from skdpgen.privacy.release import Release
 from skdpgen.privacy.shares import ReservedSpend
 from skdpgen.privacy.units import bounded_rows
+from skdpgen.synthesizers._callbacks import part_of, running
 from skdpgen.synthesizers._domains import domain_batches, find_open_columns, public_default
 from skdpgen.synthesizers._feature_maps import FeatureMap, code_features, feature_map_of, fits
 from skdpgen.synthesizers._parameters import (
@@ -118,7 +119,30 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
         SkdpgenWarning
             If training diverged.
         """
-        return self._train(self._make_release(X, y, unit_id, self._plan))
+        with running(self, "fit", 2):
+            with part_of(self, "release"):
+                plan = self._make_release(X, y, unit_id, self._plan)
+            return self._train(plan)
+
+    def make_release(self, X: Any, y: Any = None, *, unit_id: Any = None) -> Release:
+        """Make the release that :meth:`fit` makes, and don't train.
+
+        What comes after it is free, and can be done later and elsewhere: :meth:`retrain` here,
+        :meth:`from_release` wherever the release is.
+
+        Parameters
+        ----------
+        X, y, unit_id
+            See :meth:`fit`, as for what is raised and warned of.
+
+        Returns
+        -------
+        Release
+            :attr:`release_`.
+        """
+        self._make_release(X, y, unit_id, lambda codec, features: None)
+        assert isinstance(self.release_, Release)
+        return self.release_
 
     def _make_release(
         self, X: Any, y: Any, unit_id: Any, plan_of: Callable[[TableCodec, FeatureMap], _P]

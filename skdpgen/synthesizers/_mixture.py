@@ -51,14 +51,14 @@ class MixtureResult:
         Loss of each step.
     noise_floor : float
         What privacy noise contributes to each of them in expectation.
-    status : {"floor", "finished", "diverged"}
+    status : {"floor", "finished", "stopped", "diverged"}
         Why the fit ended.
     """
 
     generator: ProductMixture
     loss_curve: npt.NDArray[np.float64]
     noise_floor: float
-    status: Literal["floor", "finished", "diverged"]
+    status: Literal["floor", "finished", "stopped", "diverged"]
 
     @property
     def debiased_loss_curve(self) -> npt.NDArray[np.float64]:

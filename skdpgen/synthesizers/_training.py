@@ -16,6 +16,7 @@ from skdpgen.generators.base import Generator, GeneratorSpec, build_generator
 from skdpgen.layout import EncodedLayout
 from skdpgen.privacy.release import Release
 from skdpgen.synthesizers._parameters import given_numbers
+from skdpgen.training.progress import unwatched
 from skdpgen.training.trainer import TrainingResult, TrainingSettings, resolve_device, train
 
 __all__ = ["TrainingPlan", "plan_training"]
@@ -109,7 +110,8 @@ def _rehearse(generator: Generator, settings: TrainingSettings) -> None:
     shares = np.full(generator.n_classes, 1 / generator.n_classes)
     one_step = replace(settings, n_steps=1)
     try:
-        status = train(generator, torch.nn.Identity(), target, shares, 0.0, one_step).status
+        with unwatched():
+            status = train(generator, torch.nn.Identity(), target, shares, 0.0, one_step).status
     except Exception as error:
         raise InputError(f"the generator can't be trained: {error}") from error
     if status == "diverged":

@@ -25,6 +25,7 @@ from skdpgen.privacy.ledger_report import up
 from skdpgen.privacy.processes import lock
 from skdpgen.privacy.release import Release
 from skdpgen.privacy.slicing_release import SlicingRelease
+from skdpgen.synthesizers._callbacks import CallbackSupport, listening, running
 from skdpgen.synthesizers._feature_maps import FeatureMap, feature_map_of
 from skdpgen.synthesizers._labels import choose_labels, label_array
 from skdpgen.synthesizers._parameters import check_number, checked_ledger, seed_sequence
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["ReleaseSynthesizer", "warn_of_large_delta"]
 
 
-class ReleaseSynthesizer(BaseEstimator):
+class ReleaseSynthesizer(CallbackSupport, BaseEstimator):  # type: ignore[misc]
     """Base of synthesizers that publish one release and work on from there.
 
     A subclass has ``fit``, which ends in :meth:`_adopt` and :meth:`_train`, and says how training
@@ -52,6 +53,8 @@ class ReleaseSynthesizer(BaseEstimator):
     post_processing_parameters: ClassVar[tuple[str, ...]]
 
     ledger: PrivacyLedger | None
+    #: How much of the training is printed. Of subclasses without this parameter: nothing.
+    verbose: int = 0
 
     @abstractmethod
     def _plan(self, codec: TableCodec, features: FeatureMap) -> Plan:
@@ -60,7 +63,8 @@ class ReleaseSynthesizer(BaseEstimator):
     def _train(self, plan: Plan) -> Self:
         """Train on :attr:`release_`."""
         # A plan is for the kind of release that its synthesizer makes.
-        result = plan.train(self.release_)  # type: ignore[arg-type]
+        with listening(self):
+            result = plan.train(self.release_)  # type: ignore[arg-type]
         self.generator_ = result.generator
         self.loss_curve_ = result.debiased_loss_curve
         self.noise_floor_ = result.noise_floor
@@ -119,7 +123,8 @@ class ReleaseSynthesizer(BaseEstimator):
             # A refused value must not stay behind and describe a generator that it didn't make.
             self.set_params(**before)
             raise
-        return self._train(plan)
+        with running(self, "retrain", 1):
+            return self._train(plan)
 
     def _set_copies(self, params: Mapping[str, Any]) -> None:
         """Set post-processing parameters, nested ones in copies of the objects they belong to."""
@@ -185,7 +190,13 @@ class ReleaseSynthesizer(BaseEstimator):
         return self._codec.decode(rows, labels)
 
     def privacy_statement(self) -> str:
-        """What the release promises, and what was spent in total, in plain words."""
+        """What the release promises, and what was spent in total, in plain words.
+
+        Returns
+        -------
+        str
+            The statement.
+        """
         check_is_fitted(self, "release_")
         statement = self.release_.statement()
         ledger: PrivacyLedger | None = getattr(self, "ledger_", None)

@@ -17,6 +17,7 @@ from skdpgen.generators.mixture import MixtureGenerator
 from skdpgen.privacy.accounting import noise_multiplier
 from skdpgen.privacy.entries import check_rows_per_unit
 from skdpgen.privacy.ledger import Adjacency, PrivacyLedger
+from skdpgen.synthesizers._callbacks import check_verbose
 from skdpgen.synthesizers._embedding import EmbeddingSynthesizer
 from skdpgen.synthesizers._feature_maps import FeatureMap, draw_feature_map
 from skdpgen.synthesizers._parameters import n_rows_hint, seed_sequence
@@ -104,6 +105,8 @@ class DPMERFSynthesizer(EmbeddingSynthesizer):
         Post-processing.
     device : str, default="auto"
         Where to train. Post-processing.
+    verbose : int, default=0
+        1 prints about ten lines a training, 2 prints one a step. Post-processing.
     random_state : int, RandomState instance or None, default=None
         Seeds what is public: frequencies, initial weights, training, sampling. Privacy noise always
         comes from the operating system and is different in every fit.
@@ -161,6 +164,7 @@ class DPMERFSynthesizer(EmbeddingSynthesizer):
         "batch_size",
         "learning_rate",
         "device",
+        "verbose",
         "random_state",
     )
 
@@ -183,6 +187,7 @@ class DPMERFSynthesizer(EmbeddingSynthesizer):
         batch_size: int | None = None,
         learning_rate: float | None = None,
         device: str = "auto",
+        verbose: int = 0,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -201,6 +206,7 @@ class DPMERFSynthesizer(EmbeddingSynthesizer):
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.device = device
+        self.verbose = verbose
         self.random_state = random_state
 
     # -- hooks ------------------------------------------------------------------------------------
@@ -231,6 +237,7 @@ class DPMERFSynthesizer(EmbeddingSynthesizer):
         raise ReleaseError("the release wasn't made by DPMERFSynthesizer: it holds slices.")
 
     def _plan(self, codec: TableCodec, features: FeatureMap) -> Plan:
+        check_verbose(self.verbose)
         if self.class_weight not in (None, "balanced"):
             raise InputError(f"class_weight must be None or 'balanced', got {self.class_weight!r}.")
         common: dict[str, Any] = {

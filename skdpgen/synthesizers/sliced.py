@@ -13,6 +13,7 @@ from skdpgen.exceptions import InputError, ReleaseError
 from skdpgen.features.slices import Directions, SliceFeatureMap
 from skdpgen.generators.mixture import MixtureGenerator
 from skdpgen.privacy.ledger import Adjacency, PrivacyLedger
+from skdpgen.synthesizers._callbacks import check_verbose
 from skdpgen.synthesizers._embedding import EmbeddingSynthesizer
 from skdpgen.synthesizers._feature_maps import FeatureMap
 from skdpgen.synthesizers._parameters import seed_sequence
@@ -97,6 +98,8 @@ class SlicedFDivSynthesizer(EmbeddingSynthesizer):
         with an f-divergence, else 2e-3. Post-processing.
     device : str, default="auto"
         Where to train. Post-processing.
+    verbose : int, default=0
+        1 prints about ten lines a training, 2 prints one a step. Post-processing.
     random_state : int, RandomState instance or None, default=None
         Seeds what is public: slices, initial weights, training, sampling. Privacy noise always
         comes from the operating system and is different in every fit.
@@ -153,6 +156,7 @@ class SlicedFDivSynthesizer(EmbeddingSynthesizer):
         "batch_size",
         "learning_rate",
         "device",
+        "verbose",
         "random_state",
     )
 
@@ -177,6 +181,7 @@ class SlicedFDivSynthesizer(EmbeddingSynthesizer):
         batch_size: int | None = None,
         learning_rate: float | None = None,
         device: str = "auto",
+        verbose: int = 0,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -197,6 +202,7 @@ class SlicedFDivSynthesizer(EmbeddingSynthesizer):
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.device = device
+        self.verbose = verbose
         self.random_state = random_state
 
     # -- hooks ------------------------------------------------------------------------------------
@@ -226,6 +232,7 @@ class SlicedFDivSynthesizer(EmbeddingSynthesizer):
     def _plan(self, codec: TableCodec, features: FeatureMap) -> Plan:
         from skdpgen.training.sliced_objective import check_distance
 
+        check_verbose(self.verbose)
         if self.class_weight not in (None, "balanced"):
             raise InputError(f"class_weight must be None or 'balanced', got {self.class_weight!r}.")
         assert isinstance(features, SliceFeatureMap)

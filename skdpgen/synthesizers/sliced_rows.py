@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Self
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import numpy as np
 
@@ -18,16 +18,20 @@ from skdpgen.privacy.ledger import PrivacyLedger
 from skdpgen.privacy.noise import current_source
 from skdpgen.privacy.slicing import SlicingMechanism
 from skdpgen.privacy.slicing_release import SlicingRelease
+from skdpgen.synthesizers._callbacks import check_verbose, part_of, running
 from skdpgen.synthesizers._parameters import as_schema, seed_sequence
 from skdpgen.synthesizers._table import TableCodec
 from skdpgen.synthesizers.base import ReleaseSynthesizer, warn_of_large_delta
 
 if TYPE_CHECKING:
     from skdpgen.generators.base import GeneratorSpec
+    from skdpgen.synthesizers._noisy_rows import RowsPlan
     from skdpgen.synthesizers.base import Plan
     from skdpgen.training.sliced_objective import Distance
 
 __all__ = ["SlicedRowsSynthesizer"]
+
+_P = TypeVar("_P")
 
 _NETWORK_STEPS, _NETWORK_RATE = 3000, 2e-3
 # A variance below this many standard errors of what noise alone does to it says nothing.
@@ -82,6 +86,8 @@ class SlicedRowsSynthesizer(ReleaseSynthesizer):
         Largest learning rate of Adam; None is 2e-3. Post-processing.
     device : str, default="auto"
         Where to train. Post-processing.
+    verbose : int, default=0
+        1 prints about ten lines a training, 2 prints one a step. Post-processing.
     random_state : int, RandomState instance or None, default=None
         Seeds initial weights, training and sampling. Directions and noise always come from the
         operating system: the guarantee needs directions that nobody knew before.
@@ -134,6 +140,7 @@ class SlicedRowsSynthesizer(ReleaseSynthesizer):
         "batch_size",
         "learning_rate",
         "device",
+        "verbose",
         "random_state",
     )
 
@@ -153,6 +160,7 @@ class SlicedRowsSynthesizer(ReleaseSynthesizer):
         batch_size: int | None = None,
         learning_rate: float | None = None,
         device: str = "auto",
+        verbose: int = 0,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -168,6 +176,7 @@ class SlicedRowsSynthesizer(ReleaseSynthesizer):
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.device = device
+        self.verbose = verbose
         self.random_state = random_state
 
     def fit(self, X: Any, y: None = None) -> Self:
@@ -203,6 +212,37 @@ class SlicedRowsSynthesizer(ReleaseSynthesizer):
             If the noise leaves nothing to learn: before a row is read where that is certain
             whatever the rows are, after it by the noisy release. If training diverged.
         """
+        with running(self, "fit", 2):
+            with part_of(self, "release"):
+                plan = self._make_release(X, y, self._rows_plan)
+            return self._train(plan)
+
+    def make_release(self, X: Any, y: None = None) -> SlicingRelease:
+        """Make the release that :meth:`fit` makes, and don't train.
+
+        What comes after it is free, and can be done later and elsewhere: :meth:`retrain` here,
+        :meth:`from_release` wherever the release is.
+
+        Parameters
+        ----------
+        X, y
+            See :meth:`fit`, as for what is raised and warned of.
+
+        Returns
+        -------
+        SlicingRelease
+            :attr:`release_`.
+        """
+        self._make_release(X, y, lambda codec: None)
+        assert isinstance(self.release_, SlicingRelease)
+        return self.release_
+
+    def _make_release(self, X: Any, y: None, plan_of: Callable[[TableCodec], _P]) -> _P:
+        """Everything that :meth:`fit` does before it trains.
+
+        ``plan_of`` is called before the budget is charged, to raise for parameters of the training
+        that are wrong. What it returns is returned.
+        """
         check_epsilon_delta(self.epsilon, self.delta)
         if y is not None:
             raise InputError("y isn't taken: the target has to be a column of X.")
@@ -219,9 +259,9 @@ class SlicedRowsSynthesizer(ReleaseSynthesizer):
             delta=self.delta,
             directions=self.directions,
         )
-        plan = self._rows_plan(codec)
-        ledger = self._ledger_in_use()
-        warn_of_large_delta(self.delta, n)
+        plan = plan_of(codec)
+        ledger = self._ledger_in_use(stacklevel=4)
+        warn_of_large_delta(self.delta, n, stacklevel=4)
         noise = mechanism.noise_stddev / 2.0**mechanism.value_bits
         n_values = n * self.n_slices * self.slice_dim
         # Two rows are at most one apart, so their covariance has a trace of at most one half.
@@ -231,7 +271,7 @@ class SlicedRowsSynthesizer(ReleaseSynthesizer):
                 f"the noise on every row hides everything: no table of {n} rows in this encoding "
                 f"has enough variance along a slice to show at this epsilon. {_ADVICE}",
                 SkdpgenWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         self.ledger_ = ledger
         from skdpgen.synthesizers._noisy_rows import row_batches
@@ -249,9 +289,9 @@ class SlicedRowsSynthesizer(ReleaseSynthesizer):
                 f"the noisy projections have no more variance than their noise: expect nothing "
                 f"of the table in the samples. {_ADVICE}",
                 SkdpgenWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-        return self._train(plan)
+        return plan
 
     @classmethod
     def from_release(
@@ -278,6 +318,11 @@ class SlicedRowsSynthesizer(ReleaseSynthesizer):
         ReleaseError
             If the release doesn't verify, carries no schema, or doesn't fit the template.
         """
+        return cls._untrained(release, template).retrain(**params)
+
+    @classmethod
+    def _untrained(cls, release: SlicingRelease | str | os.PathLike[str], template: Any) -> Self:
+        """Everything that :meth:`from_release` does before it trains."""
         if not isinstance(release, SlicingRelease):
             release = SlicingRelease.load(release)
         release.verify()
@@ -298,16 +343,17 @@ class SlicedRowsSynthesizer(ReleaseSynthesizer):
         if shape != (release.n_numeric, release.group_widths):
             raise ReleaseError("the template or the schema doesn't fit the release.")
         synthesizer._adopt(release, codec)
-        return synthesizer.retrain(**params)
+        return synthesizer
 
     # -- internals --------------------------------------------------------------------------------
 
     def _plan_for_release(self) -> Plan:
         return self._rows_plan(self._codec)
 
-    def _rows_plan(self, codec: TableCodec) -> Plan:
+    def _rows_plan(self, codec: TableCodec) -> RowsPlan:
         from skdpgen.synthesizers._noisy_rows import plan_rows
 
+        check_verbose(self.verbose)
         return plan_rows(
             self.divergence,
             self.slice_dim,

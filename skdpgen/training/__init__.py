@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from .mixture_trainer import MixtureSettings as MixtureSettings
     from .mixture_trainer import MixtureTarget as MixtureTarget
     from .mixture_trainer import fit_mixture as fit_mixture
+    from .progress import watching as watching
     from .trainer import TrainingResult as TrainingResult
     from .trainer import TrainingSettings as TrainingSettings
     from .trainer import train as train
@@ -21,5 +22,6 @@ __getattr__, __dir__, __all__ = attach(
         "TrainingSettings": "trainer",
         "fit_mixture": "mixture_trainer",
         "train": "trainer",
+        "watching": "progress",
     },
 )

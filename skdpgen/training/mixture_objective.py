@@ -31,29 +31,41 @@ class FrequencyGroup:
     """Some frequencies, ready for a gradient step: one mini-batch of a fixed partition.
 
     Frequencies stand in *segments* of up to 64 that look at the same number of columns. A segment
-    of m frequencies of order k has k slots of m rows each, one column a slot, one after the other.
+    of m frequencies of order k has k slots of 2 m rows each, one column a slot, one after the
+    other: real parts above imaginary ones.
 
     Parameters
     ----------
     tables : tuple of (int, Tensor, Tensor)
         Per column: its index, the cosines above the sines of its phases, shape (2 m, n_codes),
-        and which rows its m frequencies fill. The first column of a frequency carries its
-        amplitude.
+        and which rows they fill. The first column of a frequency carries its amplitude.
     segments : tuple of (int, int)
         Order and number of frequencies of each segment.
-    cosines, sines : Tensor of shape (G, n_classes)
-        Released joint mean embedding, in the order of the segments.
+    released : Tensor of shape (2 G, n_classes)
+        Released joint mean embedding, in the order of the segments: in each, cosines above sines.
     """
 
     tables: tuple[tuple[int, Tensor, Tensor], ...]
     segments: tuple[tuple[int, int], ...]
-    cosines: Tensor
-    sines: Tensor
+    released: Tensor
 
     @property
     def size(self) -> int:
         """Number of frequencies G."""
-        return len(self.cosines)
+        return len(self.released) // 2
+
+    @property
+    def embedding(self) -> NDArray[np.complex64]:
+        """The released joint mean embedding as complex numbers, of shape (G, n_classes)."""
+        parts = []
+        first = 0
+        for _, length in self.segments:
+            cosines, sines = (
+                self.released[first:][: 2 * length].cpu().numpy().reshape(2, length, -1)
+            )
+            parts.append(cosines + 1j * sines)
+            first += 2 * length
+        return np.concatenate(parts)
 
 
 def frequency_groups(
@@ -133,37 +145,40 @@ def _gather(
     amplitudes: NDArray[np.float64],
     device: torch.device | None,
 ) -> FrequencyGroup:
-    used: dict[int, list[tuple[NDArray[np.float32], NDArray[np.int64]]]] = {}
-    shapes, picked = [], []
+    used: dict[int, list[tuple[NDArray[np.float32], list[NDArray[np.int64]]]]] = {}
+    shapes: list[tuple[int, int]] = []
+    picked: list[NDArray[np.int64]] = []
     first_row = 0
     for segment in segments:
         length = sum(b - a for _, (_, a, b) in segment)
         position = first_row
+        chosen = []
         for columns, (s, a, b) in segment:
             frequencies = np.arange(offsets[s] + a, offsets[s] + b)
             for slot, column in enumerate(columns):
-                rows = position + slot * length + np.arange(b - a)
+                real = position + slot * 2 * length + np.arange(b - a)
                 angle = 2 * np.pi / 2**16 * phases[s][slot][:, a:b].T
                 waves = np.stack([np.cos(angle), np.sin(angle)])
                 if slot == 0:
                     waves *= amplitudes[frequencies][:, None]
-                used.setdefault(column, []).append((waves.astype(np.float32), rows))
-            picked.append(frequencies)
+                used.setdefault(column, []).append(
+                    (waves.astype(np.float32), [real, real + length])
+                )
+            chosen.append(frequencies)
             position += b - a
         shapes.append((len(segment[0][0]), length))
-        first_row += len(segment[0][0]) * length
+        first_row += len(segment[0][0]) * 2 * length
+        picked += [*chosen, *(frequencies + len(amplitudes) for frequencies in chosen)]
     tables = []
     for column, parts in sorted(used.items()):
         table = np.concatenate([waves for waves, _ in parts], axis=1)
         table = table.reshape(-1, table.shape[-1])
-        filled = np.concatenate([rows for _, rows in parts])
+        filled = np.concatenate([rows for _, rows in parts], axis=1).reshape(-1)
         tables.append(
             (column, torch.from_numpy(table).to(device), torch.from_numpy(filled).to(device))
         )
-    chosen = np.concatenate(picked)
-    released = target[:, chosen], target[:, chosen + target.shape[1] // 2]
-    cosines, sines = (torch.as_tensor(w.T, dtype=torch.float32, device=device) for w in released)
-    return FrequencyGroup(tuple(tables), tuple(shapes), cosines, sines)
+    released = torch.as_tensor(target[:, np.concatenate(picked)].T, dtype=torch.float32)
+    return FrequencyGroup(tuple(tables), tuple(shapes), released.contiguous().to(device))
 
 
 def interaction_loss(
@@ -196,41 +211,36 @@ def interaction_loss(
         ``sum_c w_c |predicted - released|^2 / G`` of each mixture.
     """
     n_mixtures, n_classes, n_components = shares.shape
-    n_rows = sum(order * length for order, length in group.segments)
-    real = shares.new_empty(n_rows, n_mixtures * n_components)
-    imaginary = torch.empty_like(real)
+    n_rows = sum(order * 2 * length for order, length in group.segments)
+    waves = shares.new_empty(n_rows, n_mixtures * n_components)
     for column, table, rows in group.tables:
-        expected = table @ atoms[column]
-        real.index_copy_(0, rows, expected[: len(rows)])
-        imaginary.index_copy_(0, rows, expected[len(rows) :])
+        waves.index_copy_(0, rows, table @ atoms[column])
 
     # All mixtures in one product: their shares as the blocks of a block-diagonal matrix.
     mixing = torch.block_diag(*shares)  # (E C, E K)
-    weights = (class_weights / group.size).repeat(n_mixtures)
+    weights = (2 * class_weights / group.size).repeat(n_mixtures)
     squares = shares.new_zeros(n_mixtures * n_classes)
     mixing_gradient = torch.zeros_like(mixing)
     row = first = 0
     for order, length in group.segments:
-        slots = [
-            (real[row + k * length :][:length], imaginary[row + k * length :][:length])
-            for k in range(order)
-        ]
+        height = 2 * length
+        slots = waves[row : row + order * height].view(order, 2, length, -1)
         products = _products(slots)
-        gradients = []
-        for wave, released in zip(products[-1], (group.cosines, group.sines), strict=True):
-            residual = wave @ mixing.mT
-            residual -= released[first : first + length].repeat(1, n_mixtures)
-            weighted = residual * weights
-            squares += (residual * weighted).sum(dim=0)
-            mixing_gradient.addmm_(weighted.mT, wave, alpha=2)
-            gradients.append((weighted @ mixing).mul_(2))
-        _product_gradients(slots, products, gradients[0], gradients[1])
-        row += order * length
-        first += length
+        product = products[-1].view(height, -1)
+        residual = product @ mixing.mT
+        released = group.released[first : first + height]
+        residual.view(height, n_mixtures, n_classes).sub_(released[:, None])
+        # The gradient of the squares; half of it times the residual is their sum.
+        weighted = residual * weights
+        squares += (residual * weighted).sum(dim=0)
+        mixing_gradient.addmm_(weighted.mT, product)
+        _product_gradients(slots, products, (weighted @ mixing).view(2, length, -1))
+        row += order * height
+        first += height
     for column, table, rows in group.tables:
-        atom_gradients[column].addmm_(table.mT, torch.cat([real[rows], imaginary[rows]]))
+        atom_gradients[column].addmm_(table.mT, waves[rows])
     share_gradient += _own_blocks(mixing_gradient, shares)
-    return squares.view(n_mixtures, n_classes).sum(dim=1)
+    return squares.view(n_mixtures, n_classes).sum(dim=1) / 2
 
 
 def _own_blocks(matrix: Tensor, shares: Tensor) -> Tensor:
@@ -240,33 +250,31 @@ def _own_blocks(matrix: Tensor, shares: Tensor) -> Tensor:
     return torch.diagonal(blocks, dim1=0, dim2=2).movedim(-1, 0)
 
 
-_Wave = tuple[Tensor, Tensor]
-
-
-def _products(slots: Sequence[_Wave]) -> list[_Wave]:
-    """Running complex products over the slots, real and imaginary parts."""
+def _products(slots: Tensor) -> list[Tensor]:
+    """Running complex products over the slots, each of shape (2, m, E K): real, imaginary."""
     products = [slots[0]]
     for re, im in slots[1:]:
         a, b = products[-1]
-        products.append(
-            ((a * re).addcmul_(b, im, value=-1), (a * im).addcmul_(b, re)),
-        )
+        product = torch.empty_like(products[-1])
+        torch.mul(a, re, out=product[0]).addcmul_(b, im, value=-1)
+        torch.mul(a, im, out=product[1]).addcmul_(b, re)
+        products.append(product)
     return products
 
 
-def _product_gradients(
-    slots: Sequence[_Wave], products: Sequence[_Wave], g_re: Tensor, g_im: Tensor
-) -> None:
-    """Gradients of the slots from those of the product; they overwrite the slots."""
+def _product_gradients(slots: Tensor, products: Sequence[Tensor], gradient: Tensor) -> None:
+    """Gradients of the slots from that of the product; they overwrite the slots."""
     for level in range(len(slots) - 1, 0, -1):
         re, im = slots[level]
         a, b = products[level - 1]
-        below = (g_re * re).addcmul_(g_im, im), (g_im * re).addcmul_(g_re, im, value=-1)
+        g_re, g_im = gradient
+        below = torch.empty_like(gradient)
+        torch.mul(g_re, re, out=below[0]).addcmul_(g_im, im)
+        torch.mul(g_im, re, out=below[1]).addcmul_(g_re, im, value=-1)
         torch.mul(g_re, a, out=re).addcmul_(g_im, b)
         torch.mul(g_im, a, out=im).addcmul_(g_re, b, value=-1)
-        g_re, g_im = below
-    slots[0][0].copy_(g_re)
-    slots[0][1].copy_(g_im)
+        gradient = below
+    slots[0].copy_(gradient)
 
 
 def one_way_loss(
@@ -299,7 +307,8 @@ def one_way_loss(
     """
     n_mixtures, n_classes, _ = shares.shape
     mixing = torch.block_diag(*shares)  # (E C, E K)
-    residual = atoms @ mixing.mT - released.mT.repeat(1, n_mixtures)
+    residual = atoms @ mixing.mT
+    residual.view(len(atoms), n_mixtures, n_classes).sub_(released.mT[:, None])
     weighted = residual * weights.repeat(n_mixtures)
     atom_gradient.addmm_(weighted, mixing, alpha=2)
     share_gradient.add_(_own_blocks(weighted.mT @ atoms, shares), alpha=2)

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from skdpgen.exceptions import InputError
 from skdpgen.training.mixture_objective import FrequencyGroup, interaction_loss, one_way_loss
+from skdpgen.training.progress import Progress
 from skdpgen.training.trainer import resolve_device
 
 __all__ = ["FittedMixture", "MixtureSettings", "MixtureTarget", "fit_mixture"]
@@ -144,14 +145,14 @@ class FittedMixture:
         Joint probability of class and component of each mixture.
     loss_curve : ndarray of shape (n_steps,)
         Mean loss over the mixtures, a step.
-    status : {"floor", "finished", "diverged"}
-        Why training ended.
+    status : {"floor", "finished", "stopped", "diverged"}
+        Why training ended; ``"stopped"``: a listener asked for it.
     """
 
     probabilities: tuple[NDArray[np.float32], ...]
     shares: NDArray[np.float64]
     loss_curve: NDArray[np.float64]
-    status: Literal["floor", "finished", "diverged"]
+    status: Literal["floor", "finished", "stopped", "diverged"]
 
 
 def fit_mixture(target: MixtureTarget, settings: MixtureSettings) -> FittedMixture:
@@ -195,8 +196,9 @@ def fit_mixture(target: MixtureTarget, settings: MixtureSettings) -> FittedMixtu
     n_groups = len(target.groups)
     stop_at = settings.floor_ratio * target.noise_floor
     losses: list[float] = []
-    status: Literal["floor", "finished", "diverged"] = "finished"
+    status: Literal["floor", "finished", "stopped", "diverged"] = "finished"
     queue = np.arange(0)
+    progress = Progress(settings.n_steps)
     with torch.no_grad():
         for step in range(settings.n_steps):
             if step % n_groups == 0:
@@ -220,6 +222,7 @@ def fit_mixture(target: MixtureTarget, settings: MixtureSettings) -> FittedMixtu
                     atoms, one_way, shares, one_way_weights, gradient, share_gradient
                 )
             losses.append(float(loss.mean()))
+            stop = progress.step(losses[-1])
             if not math.isfinite(losses[-1]):
                 status = "diverged"
                 losses.pop()
@@ -227,7 +230,11 @@ def fit_mixture(target: MixtureTarget, settings: MixtureSettings) -> FittedMixtu
             model.backward(atoms, shares, gradient, share_gradient)
             rate = (1 + math.cos(math.pi * step / settings.n_steps)) / 2
             optimizer.step(settings.learning_rate * rate)
+            if stop:
+                status = "stopped"
+                break
         atoms, shares = model.forward()
+    progress.end()
     return FittedMixture(
         probabilities=tuple(column.T.cpu().numpy().copy() for column in model.split(atoms)),
         shares=shares.double().cpu().numpy(),

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from skdpgen.divergences.mmd import Objective, class_weights, embedding_loss, noise_floor
 from skdpgen.exceptions import InputError
 from skdpgen.generators.base import Generator
+from skdpgen.training.progress import Progress
 
 __all__ = ["TrainingResult", "TrainingSettings", "descend", "resolve_device", "train"]
 
@@ -88,15 +89,15 @@ class TrainingResult:
         Unbiased estimates of the squared distance to the release, one per step.
     noise_floor : float
         What privacy noise contributes to each of them in expectation.
-    status : {"finished", "diverged"}
-        ``"diverged"``: loss or gradient stopped being finite; the generator has the weights
-        before that step and the curve ends there.
+    status : {"finished", "stopped", "diverged"}
+        ``"stopped"``: a listener asked for it. ``"diverged"``: loss or gradient stopped being
+        finite; the generator has the weights before that step and the curve ends there.
     """
 
     generator: Generator
     loss_curve: NDArray[np.float64]
     noise_floor: float
-    status: Literal["finished", "diverged"]
+    status: Literal["finished", "stopped", "diverged"]
 
     @property
     def debiased_loss_curve(self) -> NDArray[np.float64]:
@@ -233,7 +234,8 @@ def descend(
     # Noise is drawn on the CPU so that it doesn't depend on the device.
     noise_rng = torch.Generator().manual_seed(settings.seed)
     losses: list[float] = []
-    status: Literal["finished", "diverged"] = "finished"
+    status: Literal["finished", "stopped", "diverged"] = "finished"
+    progress = Progress(settings.n_steps)
     with torch.random.fork_rng(), torch.enable_grad():
         torch.manual_seed(settings.seed)
         for _ in range(settings.n_steps):
@@ -244,6 +246,7 @@ def descend(
             optimizer.zero_grad()
             torch.autograd.backward(loss)
             losses.append(loss.item())
+            stop = progress.step(losses[-1])
             # Checked before the weights move: those kept always gave a finite loss.
             if not (math.isfinite(losses[-1]) and _gradient_is_finite(model)):
                 status = "diverged"
@@ -251,6 +254,10 @@ def descend(
                 break
             optimizer.step()
             schedule.step()
+            if stop:
+                status = "stopped"
+                break
+    progress.end()
     return TrainingResult(
         generator=model.cpu().eval(),
         loss_curve=np.array(losses, dtype=np.float64),

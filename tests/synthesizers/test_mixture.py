@@ -52,7 +52,7 @@ def test_targets_are_exact_means_and_shares_on_their_scales(make_mixture, schema
     waves = np.concatenate(waves, axis=1)
     (group,) = target.groups
     # Groups shuffle blocks of frequencies: compare them as sets, in the order of their sizes.
-    found = (group.cosines + 1j * group.sines).numpy().T
+    found = group.embedding.T
     for label in (0, 1):
         assert np.sort_complex(found[label].round(4)) == pytest.approx(
             np.sort_complex(waves[label].round(4)), abs=3e-4
@@ -321,8 +321,8 @@ def test_parts_of_a_release_keep_its_scales(make_mixture, schema, table):
     floor = 2 * part.feature_stddev**2
     floor += part.one_way_weight * sum(part.n_codes) * part.one_way_stddev**2
     assert part.noise_floor == pytest.approx(part.class_weights.sum() * floor, rel=1e-12)
-    waves = {tuple(w) for group in whole.groups for w in group.cosines.numpy()}
-    assert {tuple(w) for group in part.groups for w in group.cosines.numpy()} < waves
+    waves = {tuple(w) for group in whole.groups for w in group.embedding.real}
+    assert {tuple(w) for group in part.groups for w in group.embedding.real} < waves
 
 
 def test_retraining_takes_settings_of_the_generator(make_mixture, schema, table):

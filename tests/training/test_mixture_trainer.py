@@ -131,7 +131,7 @@ def test_the_start_pools_cells_below_the_noise():
 
 def test_a_fit_that_diverges_says_so():
     target = released(distribution())
-    target.groups[0].cosines[0, 0] = np.nan
+    target.groups[0].released[0, 0] = np.nan
     found = fit_mixture(target, MixtureSettings(n_components=8, n_steps=20))
     assert found.status == "diverged"
     assert np.isfinite(found.loss_curve).all()
