@@ -38,6 +38,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "examples",
     "gallery_dirs": "auto_examples",
     "within_subsection_order": "FileNameSortKey",
+    "reset_modules": ("gallery_style.set_style",),
     "download_all_examples": False,
     "show_signature": False,
     "show_memory": False,

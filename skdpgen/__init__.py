@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from .privacy.ledger import PrivacyLedger as PrivacyLedger
     from .privacy.noise import insecure_noise as insecure_noise
     from .privacy.release import Release as Release
+    from .synthesizers._model_file import load_model as load_model
+    from .synthesizers._model_file import load_release as load_release
+    from .synthesizers._model_file import save_model as save_model
     from .synthesizers.dpmerf import DPMERFSynthesizer as DPMERFSynthesizer
     from .synthesizers.sliced import SlicedFDivSynthesizer as SlicedFDivSynthesizer
     from .synthesizers.sliced_rows import SlicedRowsSynthesizer as SlicedRowsSynthesizer
@@ -44,7 +47,10 @@ __getattr__, __dir__, __all__ = attach(
         "SynthesisPipeline": "pipeline",
         "TabularPreprocessor": "data.preprocessing",
         "insecure_noise": "privacy.noise",
+        "load_model": "synthesizers._model_file",
+        "load_release": "synthesizers._model_file",
         "make_synthesis_pipeline": "pipeline",
         "mmd_error_bound": "divergences.bounds",
+        "save_model": "synthesizers._model_file",
     },
 )

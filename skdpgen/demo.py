@@ -7,15 +7,14 @@ epsilon = 1 and delta = 1e-5, a CSV of synthetic women, and what that table is w
 from __future__ import annotations
 
 import argparse
-import os
 import textwrap
 import time
 from pathlib import Path
 
-import pandas as pd
 import torch
 from sklearn.model_selection import train_test_split
 
+from .data.files import write_table
 from .datasets import load_fair
 from .evaluation import tstr
 from .synthesizers.dpmerf import DPMERFSynthesizer
@@ -59,7 +58,8 @@ def main(arguments: list[str] | None = None) -> None:
     synth.fit(train)
     synthetic = synth.sample(len(train), random_state=0)
     seconds = time.perf_counter() - begin
-    _write_csv(synthetic, output)
+    # Ages to a tenth of a year: more digits would only be noise.
+    write_table(synthetic.round(1), output)
     print(
         f"Fitted and sampled in {seconds:.1f} s; {output} has {len(synthetic):,} rows like these:\n"
     )
@@ -79,17 +79,6 @@ def main(arguments: list[str] | None = None) -> None:
 
     print(textwrap.indent(synth.privacy_statement(), "  "))
     print(f"\n{time.perf_counter() - start:.1f} seconds in all.")
-
-
-def _write_csv(table: pd.DataFrame, path: Path) -> None:
-    """Write beside the file and move over it, so that nobody reads half a table."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        # Ages to a tenth of a year: more digits would only be noise.
-        table.to_csv(part, index=False, float_format="%.1f")
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _indent(text: str) -> str:

@@ -35,13 +35,3 @@ def test_demo_writes_a_table_like_the_private_one_and_says_what_covers_it(output
     assert "replace-one" in printed
     assert "not private" in printed
     assert re.search(r"\d+\.\d seconds in all\.\n$", printed)
-
-
-def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):
-    def fail(*args, **kwargs):
-        raise OSError("disk full")
-
-    monkeypatch.setattr(pd.DataFrame, "to_csv", fail)
-    with pytest.raises(OSError, match="disk full"):
-        demo._write_csv(pd.DataFrame({"a": [1]}), tmp_path / "out.csv")
-    assert not list(tmp_path.iterdir())

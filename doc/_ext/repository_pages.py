@@ -8,6 +8,7 @@ import re
 import shutil
 from pathlib import Path
 
+import results
 from markdown_to_rst import convert
 
 DOC = Path(__file__).parents[1]
@@ -71,15 +72,17 @@ def _linked(page, known):
 
 def benchmark_pages():
     """Write one page for each table in ``benchmarks/results``, with its pictures."""
-    results = ROOT / "benchmarks" / "results"
     folder = _fresh(DOC / "benchmarks" / MADE)
-    for path in sorted(results.glob("*.md")):
+    for path in sorted(results.RESULTS.glob("*.md")):
         page = convert(path.read_text(encoding="utf-8"))
-        for picture in sorted(results.glob(f"{path.stem}*.png")):
+        for picture in sorted(results.RESULTS.glob(f"{path.stem}*.png")):
             shutil.copyfile(picture, folder / picture.name)
             words = picture.stem.replace("_", " ")
             page += f"\n.. image:: {picture.name}\n   :alt: {words}\n   :width: 90%\n"
         _write(folder / f"{path.stem}.rst", page)
+    _write(folder / "by_size.txt", results.by_size())
+    _write(folder / "by_epsilon.txt", results.by_epsilon())
+    results.draw(folder)
 
 
 def make_pages(app, config):

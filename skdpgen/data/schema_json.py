@@ -5,18 +5,25 @@ from __future__ import annotations
 import copy
 import json
 import os
-import tempfile
 from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..exceptions import SchemaError
+from .atomic import replaced
 from .columns import Categorical, Column
 
 if TYPE_CHECKING:
     from .schema import Schema
 
-__all__ = ["check_names", "read_json", "schema_arguments", "schema_to_dict", "write_json"]
+__all__ = [
+    "check_names",
+    "named_entries",
+    "read_json",
+    "schema_arguments",
+    "schema_to_dict",
+    "write_json",
+]
 
 _ENTRIES = ("target", "notes", "image_shape", "class_names", "default", "columns")
 
@@ -43,7 +50,7 @@ def schema_arguments(entries: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(entries, Mapping) or "columns" not in entries:
         raise SchemaError("a schema needs an entry 'columns'.")
     columns: dict[Hashable, Mapping[str, Any]] = {}
-    for name, entry in _named_entries(entries["columns"]):
+    for name, entry in named_entries(entries["columns"]):
         if name in columns:
             raise SchemaError(f"column {name!r} is declared twice.")
         columns[name] = entry
@@ -69,7 +76,7 @@ def _is_label(entry: Mapping[str, Any]) -> bool:
     return entry.get("kind") == "label"
 
 
-def _named_entries(columns: Any) -> Iterable[tuple[Hashable, Mapping[str, Any]]]:
+def named_entries(columns: Any) -> Iterable[tuple[Hashable, Mapping[str, Any]]]:
     """Names and columns of either JSON form, repeated ones written out."""
     if isinstance(columns, Mapping):
         pairs = list(columns.items())
@@ -176,12 +183,5 @@ def write_json(path: str | os.PathLike[str], entries: Mapping[str, Any]) -> None
         What it shall say.
     """
     text = json.dumps(entries, indent=1, ensure_ascii=False) + "\n"
-    path = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    with replaced(path) as part:
+        part.write_text(text, encoding="utf-8")

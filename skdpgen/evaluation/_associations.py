@@ -1,4 +1,4 @@
-"""How strongly two columns of one table go together, 0 to 1."""
+"""How strongly two columns of one table go together."""
 
 from __future__ import annotations
 
@@ -9,71 +9,57 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ..data.columns import Column
-from ._columns import codes, is_number, unit_values
-
 __all__ = ["Associations", "correlation_ratio", "cramers_v", "pearson"]
 
 Pair = tuple[Any, Any]
-Codes = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.integer[Any]]
 Values = npt.NDArray[np.float64]
 
 
 class Associations:
-    """The columns of one table as numbers or codes, and how strongly they go together.
+    """How strongly the columns of one table go together.
 
     Parameters
     ----------
-    frame : DataFrame
-        The table.
-    columns : mapping of name to Column
-        Their facts.
+    values : mapping of name to array
+        Columns as :func:`~skdpgen.evaluation._columns.values_of` gives them.
+    pairs : iterable of (name, name)
+        Which to look at; others are NaN.
     """
 
-    def __init__(self, frame: pd.DataFrame, columns: Mapping[Any, Column]) -> None:
-        self._names = list(columns)
-        self._numbers = {
-            name: unit_values(frame[name], c) for name, c in columns.items() if is_number(c)
-        }
-        # Code 0 is a missing value or one that isn't declared.
-        self._codes = {
-            name: codes(frame[name], c) + 1 for name, c in columns.items() if not is_number(c)
-        }
+    def __init__(self, values: Mapping[Any, npt.NDArray[Any]], pairs: Iterable[Pair]) -> None:
+        self._values = values
+        self._numbers = {name: v for name, v in values.items() if v.dtype.kind == "f"}
+        self._signed: dict[Pair, float] = {}
+        self._strengths: dict[Pair, float] = {}
+        for i, j in pairs:
+            if i in self._numbers and j in self._numbers:
+                self._signed[i, j] = pearson(values[i], values[j])
+                self._strengths[i, j] = abs(self._signed[i, j])
+            elif i in self._numbers:
+                self._strengths[i, j] = correlation_ratio(values[j], values[i])
+            elif j in self._numbers:
+                self._strengths[i, j] = correlation_ratio(values[i], values[j])
+            else:
+                self._strengths[i, j] = cramers_v(values[i], values[j])
+
+    @property
+    def strengths(self) -> pd.DataFrame:
+        """Cramer's V, correlation ratio or absolute correlation, 0 to 1; 1 with itself."""
+        return self._square(list(self._values), self._strengths)
+
+    @property
+    def correlations(self) -> pd.DataFrame:
+        """Correlation of the numbers, -1 to 1."""
+        return self._square(list(self._numbers), self._signed)
 
     def why_undefined(self, name: Any) -> str:
         """Why a column goes together with nothing; empty if that isn't so."""
-        if name in self._numbers:
-            values: npt.NDArray[Any] = self._numbers[name]
-            values = values[~np.isnan(values)]
-        else:
-            values = self._codes[name][self._codes[name] > 0]
-        if not len(values):
+        values = self._values[name]
+        known = values[~np.isnan(values)] if name in self._numbers else values[values > 0]
+        if not len(known):
             return "no cell has a value"
-        return "all cells have the same value" if np.ptp(values) == 0 else ""
-
-    def strengths(self, pairs: Iterable[Pair]) -> pd.DataFrame:
-        """Cramer's V, correlation ratio or absolute correlation of these pairs, 0 to 1."""
-        return self._square(self._names, {pair: self._strength(*pair) for pair in pairs})
-
-    def correlations(self, pairs: Iterable[Pair]) -> pd.DataFrame:
-        """Correlation of these pairs as far as both are numbers, -1 to 1."""
-        numbers = self._numbers
-        found = {
-            (i, j): pearson(numbers[i], numbers[j])
-            for i, j in pairs
-            if i in numbers and j in numbers
-        }
-        return self._square(list(numbers), found)
-
-    def _strength(self, i: Any, j: Any) -> float:
-        numbers, groups = self._numbers, self._codes
-        if i in numbers and j in numbers:
-            return abs(pearson(numbers[i], numbers[j]))
-        if i in numbers:
-            return correlation_ratio(groups[j], numbers[i])
-        if j in numbers:
-            return correlation_ratio(groups[i], numbers[j])
-        return cramers_v(groups[i], groups[j])
+        return "all cells have the same value" if np.ptp(known) == 0 else ""
 
     def _square(self, names: list[Any], found: Mapping[Pair, float]) -> pd.DataFrame:
         place = {name: position for position, name in enumerate(names)}
@@ -95,8 +81,9 @@ def pearson(x: Values, y: Values) -> float:
     x, y : ndarray of shape (n,)
         Rows in which one is NaN do not count.
     """
-    both = ~(np.isnan(x) | np.isnan(y))
-    x, y = x[both], y[both]
+    missing = np.isnan(x) | np.isnan(y)
+    if missing.any():
+        x, y = x[~missing], y[~missing]
     if not len(x) or np.ptp(x) == 0 or np.ptp(y) == 0:
         return np.nan
     x, y = x - x.mean(), y - y.mean()

@@ -6,7 +6,7 @@ that shared it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ import pandas as pd
 
 from ..data.columns import Boolean, Categorical, Column, declaration_hint
 from ..data.datetime_columns import Datetime
+from ..data.frames import as_table
 from ..data.numeric_columns import Numeric
 from ..data.opaque_columns import Id, Text
 from ..exceptions import InputError, SchemaError
@@ -32,16 +33,25 @@ def table(frame: Any, columns: list[Any], role: str) -> pd.DataFrame:
     Raises
     ------
     InputError
-        If a column is missing; ``role`` says in which table.
+        If it is no table, two columns share a name or one is missing; ``role`` says in which.
     """
-    pandas = nw.from_native(frame, eager_only=True).to_pandas()
+    pandas = _pandas(frame, role)
     missing = [name for name in columns if name not in pandas.columns]
     if missing:
         raise InputError(
-            f"the {role} table lacks column {missing[0]!r} of the schema; drop it from the schema "
-            "or add it to the table."
+            f"the {role} table lacks column {missing[0]!r}; add it, or drop it from the schema "
+            "and the other tables."
         )
     return pandas[columns].reset_index(drop=True)
+
+
+def _pandas(frame: Any, role: str) -> pd.DataFrame:
+    native = as_table(frame)
+    if isinstance(native, np.ndarray):
+        return pd.DataFrame(native)
+    if len(set(native.columns)) < len(native.columns):
+        raise InputError(f"two columns of the {role} table share a name; rename one of them.")
+    return nw.from_native(native, eager_only=True).to_pandas()
 
 
 def features(schema: Schema) -> dict[Any, Column]:
@@ -98,19 +108,23 @@ def facts(schema: Schema | None, real: Sequence[Any], others: Mapping[str, Any])
     SchemaError
         If a schema is given and a column lacks its bounds or its list of values.
     """
-    frames = [nw.from_native(frame, eager_only=True) for frame in real]
-    names = [name for name in frames[0].columns if all(name in f.columns for f in frames)]
+    frames = [_pandas(frame, "real") for frame in real]
+    names = [name for name in frames[0] if all(name in f for f in frames)]
     if schema is not None:
         columns = features(schema)
         if schema.default is not None:
             rest = [name for name in names if name not in schema.columns]
             columns.update(dict.fromkeys(rest, schema.default))
         opaque = {n: c for n, c in schema.columns.items() if n not in columns}
-        return Facts(columns, {n: f"declared as {c.kind}" for n, c in opaque.items()})
-    pandas = pd.concat([frame.to_pandas()[names] for frame in frames], ignore_index=True)
-    found = {name: observed_column(pandas[name]) for name in names}
+        return Facts(columns, {n: f"the schema says {c.kind}" for n, c in opaque.items()})
+    # Joined with rows, a table without rows would only blur the dtypes.
+    frames = [frame for frame in frames if len(frame)] or frames[:1]
+    found = {
+        name: observed_column(pd.concat([frame[name] for frame in frames], ignore_index=True))
+        for name in names
+    }
     for role, other in others.items():
-        there = set(nw.from_native(other, eager_only=True).columns)
+        there = set(_pandas(other, role))
         found.update({n: f"the {role} table lacks it" for n in found if n not in there})
     return Facts(
         {name: column for name, column in found.items() if isinstance(column, Column)},
@@ -133,13 +147,16 @@ def levels(column: Column) -> list[Any]:
 def unit_values(series: pd.Series[Any], column: Column) -> npt.NDArray[np.float64]:
     """Numbers or dates as positions in the public bounds, 0 to 1; NaN where missing."""
     if isinstance(column, Datetime):
-        parsed = pd.to_datetime(series, format=column.format, errors="coerce", utc=True)
+        # Without a format pandas would take that of the first cell for all.
+        form = column.format or "ISO8601"
+        parsed = pd.to_datetime(_plain_cells(series), format=form, errors="coerce", utc=True)
         values = _seconds(parsed)
         low, high = _seconds(pd.Series(pd.to_datetime(list(column.parsed_bounds), utc=True)))
     else:
         assert isinstance(column, Numeric)
         assert column.bounds is not None
-        values = pd.to_numeric(series, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+        cells = pd.to_numeric(_plain_cells(series), errors="coerce")
+        values = cells.to_numpy(np.float64, na_value=np.nan)
         low, high = column.bounds
     width = float(high - low) or 1.0
     return np.asarray(np.clip((values - low) / width, 0.0, 1.0))
@@ -150,17 +167,38 @@ def _seconds(times: pd.Series[Any]) -> npt.NDArray[np.float64]:
     return np.asarray(elapsed.dt.total_seconds(), dtype=np.float64)
 
 
+def _plain_cells(series: pd.Series[Any]) -> pd.Series[Any]:
+    """The same cells, with None for those of a kind that no column can declare (lists, dicts)."""
+    if series.dtype != object:
+        return series
+    return series.map(lambda cell: cell if isinstance(cell, Hashable) else None)
+
+
 def codes(series: pd.Series[Any], column: Column) -> npt.NDArray[np.int64]:
     """Position of each value in the declared list; -1 where missing or not declared."""
     declared = levels(column)
-    cells = pd.Index([cell if _is_plain(cell) else None for cell in series], dtype=object)
+    numbers, seen = pd.factorize(_plain_cells(series).astype(object))
+    cells = pd.Index(seen, dtype=object)
     # Object hashing takes 1, 1.0 and True for the same value, as the schema does; a column read
     # as text holds their texts.
     found = pd.Index(declared, dtype=object).get_indexer(cells)
     as_text = pd.Index([str(value) for value in declared], dtype=object).get_indexer(cells)
-    return np.where(found >= 0, found, as_text).astype(np.int64)
+    # Factor -1 is a missing cell: it finds the last entry.
+    positions = np.append(np.where(found >= 0, found, as_text), -1)
+    return positions[numbers].astype(np.int64)
 
 
-def _is_plain(cell: Any) -> bool:
-    """Whether a cell can equal a declared value; a list or a dict is not even hashable."""
-    return isinstance(cell, (str, int, float, bool, np.generic))
+def values_of(
+    frame: pd.DataFrame, columns: Mapping[Any, Column]
+) -> dict[Any, npt.NDArray[np.float64] | npt.NDArray[np.int32]]:
+    """Each column as floats (positions in the bounds, NaN where missing) or as int32.
+
+    Integers are codes of categories, from 1; 0 is a missing value or one that isn't declared.
+    """
+    return {
+        name: unit_values(frame[name], column)
+        if is_number(column)
+        # Many columns by many rows: half the memory of the default integers.
+        else (codes(frame[name], column) + 1).astype(np.int32)
+        for name, column in columns.items()
+    }

@@ -44,7 +44,7 @@ def dependence_kept(
     cells : mapping of name to Cells
         Columns of the real and the synthetic table.
     pairs : list of (name, name)
-        Which to compare.
+        Which to compare, at least one.
     rng : Generator
         Draws the halves and the columns without dependence.
 
@@ -55,30 +55,32 @@ def dependence_kept(
     reason : str
         Why it is NaN.
     """
-    n, m = (len(x) for x in (next(iter(cells.values())).real, next(iter(cells.values())).synthetic))
+    any_column = next(iter(cells.values()))
+    n, m = len(any_column.real), len(any_column.synthetic)
     if min(n, m) < FEWEST_ROWS:
         return np.nan, f"a table has fewer than {FEWEST_ROWS} rows"
     half = np.zeros(n, dtype=bool)
     half[rng.permutation(n)[: n // 2]] = True
     coarse = {name: _coarse(column) for name, column in cells.items()}
+    first = {name: column.real[half] for name, column in coarse.items()}
     alone = {name: column.real[rng.integers(n, size=m)] for name, column in coarse.items()}
     sums = np.zeros(3)
     for i, j in pairs:
         a, b = coarse[i], coarse[j]
         shape = (a.size, b.size)
         real = _counts(a.real, b.real, shape)
-        first = _counts(a.real[half], b.real[half], shape)
+        one_half = _counts(first[i], first[j], shape)
         others = (
             (real, _counts(a.synthetic, b.synthetic, shape)),
             (real, _counts(alone[i], alone[j], shape)),
-            (first, real - first),
+            (one_half, real - one_half),
         )
         sums += [np.abs(_dependence(x) - _dependence(y)).sum() / 2 for x, y in others]
-    d, b, halves = sums / max(len(pairs), 1)
-    s = halves * np.sqrt((1 / n + 1 / m) / (4 / n))
-    if not pairs or b <= CLEAR * s:
+    synthetic, nothing, halves = sums / len(pairs)
+    fresh = halves * np.sqrt((1 / n + 1 / m) / (4 / n))
+    if nothing <= CLEAR * fresh:
         return np.nan, "the real columns do not depend on each other beyond sampling noise"
-    return float(np.clip((b - d) / (b - s), 0.0, 1.0)), ""
+    return float(np.clip((nothing - synthetic) / (nothing - fresh), 0.0, 1.0)), ""
 
 
 def _counts(

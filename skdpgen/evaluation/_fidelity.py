@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ._associations import Associations
-from ._columns import facts, table
+from ._columns import facts, table, values_of
 from ._dependence import dependence_kept
 from ._marginals import Binning, Cells, cells_of, check_bins, empty_note, joint
 from ._plain import plain
@@ -164,8 +164,9 @@ def fidelity(
     takes k = 2 over all pairs and bins of its own data sets; here numbers are in ``n_bins``
     quantile bins, so figures compare between tables of one data set only.
 
-    ``dependence_kept`` is (b - d) / (b - s), cut to 0 .. 1. All three are mean distances, over
-    the pairs of columns, of two-way tables less the product of their margins, in quantile bins:
+    ``dependence_kept`` is (b - d) / (b - s), cut to 0 .. 1, as a mean over both binnings: equal bins
+    see where in the range, quantile bins who ranks where. All three are mean distances, over the
+    pairs of columns, of two-way tables less the product of their margins:
     d that of the synthetic table to the real one, b that of as many rows without dependence (each
     column drawn by itself), s that of as many fresh rows, from two random halves of the real
     table. A column whose own shares are off counts in the marginals, hardly here.
@@ -195,40 +196,44 @@ def fidelity(
     known = facts(schema, [real], {"synthetic": synthetic})
     columns = known.columns
     a, b = table(real, list(columns), "real"), table(synthetic, list(columns), "synthetic")
+    values = {"real": values_of(a, columns), "synthetic": values_of(b, columns)}
     rng = np.random.default_rng(random_state)
     pairs = _some(list(combinations(columns, 2)), MOST_PAIRS, rng)
     empty = empty_note(a, b)
     rows = []
+    kept: list[float] = []
+    dependence_note = empty or "there is no pair of columns"
     cells: dict[Any, Cells] = {}
     binnings: tuple[Binning, ...] = ("uniform", "quantile")
     for binning in binnings:
-        cells = cells_of(a, b, columns, binning, n_bins)
+        cells = cells_of(**values, columns=columns, binning=binning, n_bins=n_bins)
         for names in [*((name,) for name in columns), *pairs]:
             distance = np.nan if empty else joint([cells[name] for name in names]).distance
             rows.append((names, len(names), binning, distance, empty))
+        if pairs and not empty:
+            share, dependence_note = dependence_kept(cells, pairs, rng)
+            kept.append(share)
     marginals = pd.DataFrame(rows, columns=["columns", "order", "binning", "distance", "note"])
-    kept, dependence_note = np.nan, empty or "there is no pair of columns"
-    if pairs and not empty:
-        kept, dependence_note = dependence_kept(cells, pairs, rng)
-    found = {role: Associations(t, columns) for role, t in (("real", a), ("synthetic", b))}
+    known_shares = [share for share in kept if share == share]
+    found = {role: Associations(v, pairs) for role, v in values.items()}
     undefined = {
         name: f"{reason} in the {role} table"
-        for role, t in found.items()
+        for role, t in reversed(found.items())  # of two reasons the real table's
         for name in columns
         if (reason := t.why_undefined(name))
     }
     return FidelityResult(
         marginals=marginals,
         summary=_summary(marginals),
-        associations={role: t.strengths(pairs) for role, t in found.items()},
-        correlations={role: t.correlations(pairs) for role, t in found.items()},
+        associations={role: t.strengths for role, t in found.items()},
+        correlations={role: t.correlations for role, t in found.items()},
         missing=pd.DataFrame(
             {"column": list(columns), "real": _missing(a), "synthetic": _missing(b)}
         ),
         k_marginal=_k_marginal(marginals, cells, rng),
-        dependence_kept=kept,
-        dependence_note=dependence_note,
-        notes={**known.left_out, **undefined},
+        dependence_kept=float(np.mean(known_shares)) if known_shares else np.nan,
+        dependence_note="" if known_shares else dependence_note,
+        notes={**{n: f"left out: {why}" for n, why in known.left_out.items()}, **undefined},
         reads="Not private: reads all real rows without noise, so no epsilon covers these figures."
         + known.reads,
     )

@@ -23,7 +23,7 @@ from sklearn.metrics import (
 from ..data.columns import Column
 from ._columns import codes, is_number, levels, unit_values
 
-__all__ = ["METRICS", "Rows", "encoded", "scores_of"]
+__all__ = ["METRICS", "Rows", "Scores", "encoded_rows", "scores_of", "without_scores"]
 
 METRICS = {
     "classification": ("roc_auc", "pr_auc", "accuracy", "f1_macro"),
@@ -43,12 +43,16 @@ class Rows:
     y: npt.NDArray[Any]
 
 
-def encoded(data: pd.DataFrame, columns: Mapping[Any, Column], target: Any, label: Column) -> Rows:
+def encoded_rows(
+    data: pd.DataFrame, columns: Mapping[Any, Column], target: Any, label: Column | None
+) -> Rows:
     """Features and target of a table.
 
     Categories are one-hot, numbers stand in their bounds, missing ones in the middle with an
-    indicator where values may be missing.
+    indicator where values may be missing. Without a target there are no rows.
     """
+    if label is None:
+        return Rows(np.empty((0, 0)), np.empty(0))
     blocks = []
     for name, column in columns.items():
         if is_number(column):
@@ -70,49 +74,50 @@ def encoded(data: pd.DataFrame, columns: Mapping[Any, Column], target: Any, labe
 
 
 def scores_of(
-    estimator: Any, train: Rows, test: Rows, label: Column, roles: tuple[str, str]
+    estimator: Any, train: Rows, test: Rows, classes: list[Any] | None, roles: tuple[str, str]
 ) -> Scores:
     """Scores of an estimator by metric; NaN and a reason where there is none.
 
     Parameters
     ----------
-    estimator : estimator or str
-        Cloned; a text is the reason why there is none.
+    estimator : estimator
+        Cloned.
     train, test : Rows
         What to learn from and what to be tested on.
-    label : Column
-        The target.
+    classes : list or None
+        Declared values of the target; None for a number.
     roles : (str, str)
         What the tables are called in a reason.
     """
-    metrics = METRICS["regression" if is_number(label) else "classification"]
-    if isinstance(estimator, str):
-        return _none(metrics, estimator)
+    metrics = METRICS["regression" if classes is None else "classification"]
     for rows, role in zip((train, test), roles, strict=True):
         if not len(rows.y):
-            return _none(metrics, f"no row of the {role} table has a value of the target")
+            return without_scores(metrics, f"no row of the {role} table has a known target")
     if not train.x.shape[1]:
-        return _none(metrics, "there is no column to learn from")
+        return without_scores(metrics, "there is no column to learn from")
     with warnings.catch_warnings():
         # Convergence and the like: a warning of a library may quote what it saw.
         warnings.simplefilter("ignore")
         try:
-            if is_number(label):
+            if classes is None:
                 return _regression(estimator, train, test)
-            return _classification(estimator, train, test, levels(label), roles)
+            return _classification(estimator, train, test, classes, roles)
         except Exception as error:
             # Odd tables break estimators in many ways; the text of an error may quote cells.
-            return _none(metrics, f"the estimator failed with {type(error).__name__}")
+            return without_scores(metrics, f"the estimator failed with {type(error).__name__}")
 
 
-def _none(metrics: tuple[str, ...], reason: str) -> Scores:
+def without_scores(metrics: tuple[str, ...], reason: str) -> Scores:
+    """NaN and the reason for each metric."""
     return dict.fromkeys(metrics, (np.nan, reason))
 
 
 def _regression(estimator: Any, train: Rows, test: Rows) -> Scores:
     predicted = np.asarray(clone(estimator).fit(train.x, train.y).predict(test.x), dtype=float)
     if len(set(test.y)) < 2:
-        return _none(METRICS["regression"], "the target has one value only in the test table")
+        return without_scores(
+            METRICS["regression"], "the target has one value only in the test table"
+        )
     rank = (np.nan, "the same prediction for all rows has no rank correlation")
     if np.ptp(predicted) > 0:
         rank = (float(spearmanr(test.y, predicted).statistic), "")
@@ -126,7 +131,7 @@ def _classification(
     present, ranks = np.unique(train.y, return_inverse=True)
     if len(present) < 2:
         only = f"{classes[present[0]]!r} is the only class in the {roles[0]} table"
-        return _none(METRICS["classification"], only)
+        return without_scores(METRICS["classification"], only)
     fitted = clone(estimator).fit(train.x, ranks)
     predicted = present[np.asarray(fitted.predict(test.x), dtype=np.int64)]
     return {
@@ -159,13 +164,17 @@ def _areas(
     metrics = ("roc_auc", "pr_auc")
     tested = np.unique(y)
     if scores is None:
-        return _none(metrics, "the estimator has neither predict_proba nor decision_function")
+        return without_scores(
+            metrics, "the estimator has neither predict_proba nor decision_function"
+        )
     if len(tested) < 2:
-        return _none(metrics, f"{classes[tested[0]]!r} is the only class in the {roles[1]} table")
+        return without_scores(
+            metrics, f"{classes[tested[0]]!r} is the only class in the {roles[1]} table"
+        )
     for code in tested:
         if code not in present:
             reason = f"class {classes[code]!r} is absent from the {roles[0]} table"
-            return _none(metrics, reason)
+            return without_scores(metrics, reason)
     # Of two classes the last declared one; a declared class without test rows has no area.
     positives = tested[-1:] if len(classes) == 2 else tested
     column = {code: scores[:, position] for position, code in enumerate(present)}

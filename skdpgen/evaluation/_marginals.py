@@ -13,7 +13,7 @@ import pandas as pd
 
 from ..data.columns import Column
 from ..exceptions import InputError
-from ._columns import codes, facts, is_number, levels, table, unit_values
+from ._columns import facts, is_number, levels, table, values_of
 
 if TYPE_CHECKING:
     from ..data.schema import Schema
@@ -116,7 +116,7 @@ def marginal_distances(
     check_bins(n_bins)
     columns = facts(schema, [real], {"synthetic": synthetic}).columns
     a, b = table(real, list(columns), "real"), table(synthetic, list(columns), "synthetic")
-    cells = cells_of(a, b, columns, binning, n_bins)
+    cells = cells_of(values_of(a, columns), values_of(b, columns), columns, binning, n_bins)
     note = empty_note(a, b)
     rows = []
     for names in [*((n,) for n in cells), *combinations(cells, 2)]:
@@ -144,25 +144,21 @@ def empty_note(real: pd.DataFrame, synthetic: pd.DataFrame) -> str:
 
 
 def cells_of(
-    real: pd.DataFrame,
-    synthetic: pd.DataFrame,
+    real: Mapping[Any, npt.NDArray[Any]],
+    synthetic: Mapping[Any, npt.NDArray[Any]],
     columns: Mapping[Any, Column],
     binning: Binning,
     n_bins: int,
 ) -> dict[Any, Cells]:
-    """Cell numbers of every column; numbers and dates in bins."""
+    """Cell numbers of every column from :func:`values_of`; numbers and dates in bins."""
     found = {}
     for name, column in columns.items():
+        x, y = real[name], synthetic[name]
         if is_number(column):
-            x, y = unit_values(real[name], column), unit_values(synthetic[name], column)
             edges = _edges(x, binning, n_bins)
-            a, b, size = _bins(x, edges), _bins(y, edges), len(edges) + 2
+            found[name] = Cells(_bins(x, edges), _bins(y, edges), len(edges) + 2)
         else:
-            # Code -1, missing or not declared, is the first cell.
-            size = len(levels(column)) + 1
-            a, b = codes(real[name], column) + 1, codes(synthetic[name], column) + 1
-        # Many columns by many rows: half the memory of the default integers.
-        found[name] = Cells(a.astype(np.int32), b.astype(np.int32), size)
+            found[name] = Cells(x, y, len(levels(column)) + 1)
     return found
 
 
@@ -185,11 +181,18 @@ def _edges(real: npt.NDArray[np.float64], binning: Binning, n_bins: int) -> npt.
     inner = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
     if binning == "uniform":
         return inner
-    seen = real[~np.isnan(real)]
-    # A spike covers several quantiles: it becomes one edge, and one cell ends at it.
-    return np.unique(np.quantile(seen, inner)) if seen.size else np.empty(0)
+    seen = np.unique(real[~np.isnan(real)])
+    if not seen.size:
+        return np.empty(0)
+    # A spike covers several quantiles: it becomes one edge, and one cell ends after it, halfway to
+    # the next value. An edge on a value itself would cut through what is a hair off, such as the
+    # values of a table that was sampled from narrow bins.
+    quantiles = np.quantile(real[~np.isnan(real)], inner)
+    after = np.append(seen, 1.0)[np.searchsorted(seen, quantiles, side="right")]
+    before = seen[np.searchsorted(seen, quantiles, side="right") - 1]
+    return np.unique((before + after) / 2)
 
 
-def _bins(values: npt.NDArray[np.float64], edges: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+def _bins(values: npt.NDArray[np.float64], edges: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
     """Cell of each value: 0 where missing, then one cell up to each edge and one above."""
-    return np.where(np.isnan(values), 0, np.searchsorted(edges, values) + 1)
+    return np.where(np.isnan(values), 0, np.searchsorted(edges, values) + 1).astype(np.int32)

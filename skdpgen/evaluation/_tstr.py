@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ..exceptions import InputError
-from ._columns import facts, is_number, table
+from ._columns import facts, is_number, levels, table
 from ._estimators import chance_estimator, chosen_estimators
-from ._learning import METRICS, Rows, Scores, encoded, scores_of
+from ._learning import METRICS, encoded_rows, scores_of, without_scores
 from ._plain import plain
 
 if TYPE_CHECKING:
@@ -49,11 +49,10 @@ class TSTRResult:
 
     def table(self) -> pd.DataFrame:
         """One row for each estimator and table to learn from, one column a metric."""
-        wide = self.scores.pivot(
-            index=["trained_on", "estimator"], columns="metric", values="score"
-        )
-        order = self.scores[["trained_on", "estimator"]].drop_duplicates()
-        return wide.loc[list(order.itertuples(index=False, name=None)), list(self.metrics)]
+        keys = ["trained_on", "estimator"]
+        wide = self.scores.pivot(index=keys, columns="metric", values="score")
+        order = pd.MultiIndex.from_frame(self.scores[keys].drop_duplicates())
+        return wide.reindex(index=order, columns=list(self.metrics))
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON types; a score that is NaN becomes None."""
@@ -170,40 +169,42 @@ def tstr(
     target = schema.target if target is None and schema is not None else target
     if target is None:
         raise InputError("tstr needs a target: name a column, or give a schema that has one.")
-    real = [test] if real_train is None else [test, real_train]
-    known = facts(schema, real, {"synthetic": synthetic})
+    real = {"test": test} if real_train is None else {"test": test, "real training": real_train}
+    for role, frame in {"synthetic": synthetic, **real}.items():
+        table(frame, [target], role)
+    known = facts(schema, list(real.values()), {"synthetic": synthetic})
     columns = dict(known.columns)
-    if target not in columns:
-        reason = known.left_out.get(target, "no table has such a column")
+    label = columns.pop(target, None)
+    if label is None and schema is not None:
+        reason = known.left_out.get(target, "the schema doesn't have it")
         raise InputError(f"the target {target!r} can't be predicted: {reason}.")
-    label = columns.pop(target)
-    task = "regression" if is_number(label) else "classification"
-    chosen = chosen_estimators(estimators, task, random_state)
-
-    def rows(frame: Any, role: str) -> Rows:
-        return encoded(table(frame, [*columns, target], role), columns, target, label)
-
-    tested, learned = rows(test, "test"), rows(synthetic, "synthetic")
-    found: list[tuple[str, str, Scores]] = []
-
-    def add(trained_on: str, train: Rows, candidates: Mapping[str, Any], role: str) -> None:
-        for name, estimator in candidates.items():
-            found.append(
-                (trained_on, name, scores_of(estimator, train, tested, label, (role, "test")))
-            )
-
-    add("synthetic", learned, chosen, "synthetic")
+    task = "regression" if label is not None and is_number(label) else "classification"
+    classes = None if label is None or is_number(label) else levels(label)
+    models = chosen_estimators(estimators, task, random_state)
+    chance = {"chance": chance_estimator(task)}
+    if label is None:
+        reason = known.left_out[target]
+        models, chance = dict.fromkeys(models, reason), dict.fromkeys(chance, reason)
+    frames = {"synthetic": synthetic, **real}
+    encoded = {
+        role: encoded_rows(table(frame, [*columns, target], role), columns, target, label)
+        for role, frame in frames.items()
+    }
+    plan = [("synthetic", "synthetic", models), ("chance", "synthetic", chance)]
     if real_train is not None:
-        add("real", rows(real_train, "real training"), chosen, "real training")
-    add("chance", learned, {"chance": chance_estimator(task)}, "synthetic")
-    scores = pd.DataFrame(
-        [
-            (trained_on, name, metric, score, note)
-            for trained_on, name, of in found
-            for metric, (score, note) in of.items()
-        ],
-        columns=["trained_on", "estimator", "metric", "score", "note"],
-    )
+        plan.insert(1, ("real", "real training", models))
+    rows = []
+    for trained_on, role, candidates in plan:
+        for name, model in candidates.items():
+            scores = (
+                without_scores(METRICS[task], model)
+                if isinstance(model, str)
+                else scores_of(model, encoded[role], encoded["test"], classes, (role, "test"))
+            )
+            rows += [(trained_on, name, metric, *found) for metric, found in scores.items()]
+    names = ["trained_on", "estimator", "metric", "score", "note"]
     rows_read = "the real test rows" if real_train is None else "the real training and test rows"
     reads = f"Not private: reads {rows_read} without noise, so no epsilon covers these scores."
-    return TSTRResult(scores, target, task, METRICS[task], reads + known.reads)
+    return TSTRResult(
+        pd.DataFrame(rows, columns=names), target, task, METRICS[task], reads + known.reads
+    )

@@ -20,6 +20,8 @@ __all__ = ["read_archive", "write_archive"]
 
 _HEADER = "header.json"
 _ARRAY = ".npy"
+# What a file may unpack to: far more than any release does, far less than a trap.
+_MOST_BYTES, _MOST_TIMES = 2**26, 200
 
 
 def write_archive(
@@ -81,6 +83,10 @@ def read_archive(
             members = sorted({name for name in names if name.endswith(_ARRAY)} | {_HEADER})
             if sorted(names) != members:
                 raise ReleaseError("the file holds unknown or repeated members.")
+            packed = sum(member.compress_size for member in archive.infolist())
+            unpacked = sum(member.file_size for member in archive.infolist())
+            if unpacked > _MOST_BYTES + _MOST_TIMES * packed:
+                raise ReleaseError("the file is small and unpacks to far more than any release.")
             header = json.loads(archive.read(_HEADER))
             arrays = {
                 name.removesuffix(_ARRAY): np.asarray(

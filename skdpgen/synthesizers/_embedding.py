@@ -124,6 +124,26 @@ class EmbeddingSynthesizer(ReleaseSynthesizer):
                 plan = self._make_release(X, y, unit_id, self._plan)
             return self._train(plan)
 
+    def make_release(self, X: Any, y: Any = None, *, unit_id: Any = None) -> Release:
+        """Make the release that :meth:`fit` makes, and don't train.
+
+        What comes after it is free, and can be done later and elsewhere: :meth:`retrain` here,
+        :meth:`from_release` wherever the release is.
+
+        Parameters
+        ----------
+        X, y, unit_id
+            See :meth:`fit`, as for what is raised and warned of.
+
+        Returns
+        -------
+        Release
+            :attr:`release_`.
+        """
+        self._make_release(X, y, unit_id, lambda codec, features: None)
+        assert isinstance(self.release_, Release)
+        return self.release_
+
     def _make_release(
         self, X: Any, y: Any, unit_id: Any, plan_of: Callable[[TableCodec, FeatureMap], _P]
     ) -> _P:

@@ -217,6 +217,26 @@ class SlicedRowsSynthesizer(ReleaseSynthesizer):
                 plan = self._make_release(X, y, self._rows_plan)
             return self._train(plan)
 
+    def make_release(self, X: Any, y: None = None) -> SlicingRelease:
+        """Make the release that :meth:`fit` makes, and don't train.
+
+        What comes after it is free, and can be done later and elsewhere: :meth:`retrain` here,
+        :meth:`from_release` wherever the release is.
+
+        Parameters
+        ----------
+        X, y
+            See :meth:`fit`, as for what is raised and warned of.
+
+        Returns
+        -------
+        SlicingRelease
+            :attr:`release_`.
+        """
+        self._make_release(X, y, lambda codec: None)
+        assert isinstance(self.release_, SlicingRelease)
+        return self.release_
+
     def _make_release(self, X: Any, y: None, plan_of: Callable[[TableCodec], _P]) -> _P:
         """Everything that :meth:`fit` does before it trains.
 
@@ -298,6 +318,11 @@ class SlicedRowsSynthesizer(ReleaseSynthesizer):
         ReleaseError
             If the release doesn't verify, carries no schema, or doesn't fit the template.
         """
+        return cls._untrained(release, template).retrain(**params)
+
+    @classmethod
+    def _untrained(cls, release: SlicingRelease | str | os.PathLike[str], template: Any) -> Self:
+        """Everything that :meth:`from_release` does before it trains."""
         if not isinstance(release, SlicingRelease):
             release = SlicingRelease.load(release)
         release.verify()
@@ -318,7 +343,7 @@ class SlicedRowsSynthesizer(ReleaseSynthesizer):
         if shape != (release.n_numeric, release.group_widths):
             raise ReleaseError("the template or the schema doesn't fit the release.")
         synthesizer._adopt(release, codec)
-        return synthesizer.retrain(**params)
+        return synthesizer
 
     # -- internals --------------------------------------------------------------------------------
 

@@ -1,0 +1,49 @@
+"""Where commands may write, checked before they do anything."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from ._errors import CommandError
+
+__all__ = ["check_output", "existing", "force_option", "output"]
+
+#: A file to read.
+existing = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
+#: A file to write.
+output = click.Path(dir_okay=False, path_type=Path)
+
+force_option = click.option("--force", is_flag=True, help="Replace the output if it exists.")
+
+
+def check_output(path: Path, *, force: bool, inputs: Iterable[Path | None] = ()) -> None:
+    """Refuse an output that can't be written, exists, or is an input.
+
+    Parameters
+    ----------
+    path : Path
+        Where the result shall go.
+    force : bool
+        Whether to replace a file that is there. Never one of the inputs.
+    inputs : iterable of Path or None
+        What the command reads.
+
+    Raises
+    ------
+    CommandError
+        If nothing may be written there.
+    """
+    for source in inputs:
+        if source is not None and path.exists() and source.exists() and path.samefile(source):
+            raise CommandError(f"{path} is read by this command: give the output another name.")
+    if path.exists() and not force:
+        raise CommandError(f"{path} exists; --force replaces it.")
+    folder = path.parent
+    if not folder.is_dir():
+        raise CommandError(f"{path} can't be written: there is no folder {folder}.")
+    if not os.access(folder, os.W_OK):
+        raise CommandError(f"{path} can't be written: the folder {folder} is read-only.")
