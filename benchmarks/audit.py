@@ -30,6 +30,8 @@ from skdpgen.evaluation._audit_bounds import critical_t
 from skdpgen.privacy.slicing_layout import SlicingLayout
 
 DELTA = 1e-5
+# Of each table and audit: halved noise is missed less than once in a million audits.
+RUNS = 100
 # Wider noise than this is that of directions of noisy rows: halved too, it would hide the fault.
 DIRECTIONS = 2.0**27
 
@@ -88,11 +90,11 @@ def synthesizers(schema: Any) -> dict[str, tuple[Callable[[float], Any], float]]
 def row(name: str, make: Callable[[float], Any], below: float, epsilon: float, fits: int) -> dict:
     """Audits of sound code, and of code with each fault."""
     with Stopwatch() as watch:
-        sound = [empirical_epsilon(make(epsilon)) for _ in range(fits)]
+        sound = [empirical_epsilon(make(epsilon), n_runs=RUNS) for _ in range(fits)]
     caught = []
     for fault in (halved_noise(below), rows_that_count_twice()):
         with fault:
-            audits = [empirical_epsilon(make(epsilon)) for _ in range(fits)]
+            audits = [empirical_epsilon(make(epsilon), n_runs=RUNS) for _ in range(fits)]
         caught.append(f"{sum(a.violated for a in audits)} of {fits}")
     lower = np.mean([a.epsilon_lower for a in sound])
     counting = np.mean([a.epsilon_lower_counting for a in sound])
@@ -161,9 +163,9 @@ def main() -> None:
             for epsilon in (0.1, 1.0, 10.0)
         ]
     )
-    small = rates(schema, n_audits=200, n_runs=20, confidence=0.8)
+    small = rates(schema, n_audits=100, n_runs=20, confidence=0.8)
     notes = f"""
-Each audit makes 300 releases of each of two neighboring tables (SlicedRows: a few releases of up to
+Each audit makes {RUNS} releases of each of two neighboring tables (SlicedRows: a few releases of up to
 50,000 equal rows) with the code that `fit` runs, at delta = {DELTA:g} and with the schema of Fair's
 survey. Lower bound: what the audit can say about sound code, mean of {fits} audits at
 confidence 0.9999. Power: probability, in closed form, that halved noise is found. With two standard
