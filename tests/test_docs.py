@@ -29,8 +29,6 @@ WITHOUT_EXAMPLE = {
         "FidelityResult",
         "LedgerEntry",
         "MMDErrorBound",
-        "MembershipResult",
-        "PrivacyCheck",
         "SlicingRelease",
         "TSTRResult",
         "TrainingResult",
@@ -175,7 +173,7 @@ def test_markdown_becomes_restructured_text(monkeypatch):
     convert = importlib.import_module("markdown_to_rst").convert
     markdown = (
         "# Title\n\nText with *em*, **bold**, `code_` and mu_d <= 2^16.\n\n"
-        "- one\n  and more\n- two\n\n    literal\n\n```math\nx^2\n```\n\n"
+        "- one\n  and more\n- two\n\nAnd\n\n    literal\n\n```math\nx^2\n```\n\n"
         "| a | b |\n|---|---|\n| 0.1-0.2 | `c` |\n"
     )
     assert convert(markdown).split("\n") == [
@@ -187,6 +185,8 @@ def test_markdown_becomes_restructured_text(monkeypatch):
         "* one and more",
         "",
         "* two",
+        "",
+        "And",
         "",
         ".. code-block:: text",
         "",
