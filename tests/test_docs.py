@@ -203,6 +203,6 @@ def test_markdown_becomes_restructured_text(monkeypatch):
         "   * - a",
         "     - b",
         "   * - 0.1\N{NON-BREAKING HYPHEN}0.2",
-        r"     - \ ``c``\ ",
+        "     - ``c``",
         "",
     ]

@@ -59,7 +59,9 @@ def inline(text, link=None):
                 target = link(target) if link else None
             label = match["text"].strip("`")
             parts.append(rf"\ `{label} <{target}>`__\ " if target else escape(label))
-    return "".join([*parts, prose(text[end:])]).strip()
+    # Escaped spaces keep markup apart from letters; at the ends there are none.
+    joined = "".join([*parts, prose(text[end:])])
+    return joined.removeprefix("\\ ").removesuffix("\\ ").strip()
 
 
 def _table(rows, link):
