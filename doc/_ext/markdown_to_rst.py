@@ -114,7 +114,8 @@ def convert(markdown, link=None, level=0):
             stop = at
             while stop < len(lines) and (indented(lines[stop]) or not lines[stop].strip()):
                 stop += 1
-            out += _literal([text[4:] for text in lines[at:stop]], None)
+            body = "\n".join(text[4:] for text in lines[at:stop]).rstrip()
+            out += _literal(body.split("\n"), None)
             at = stop
         elif item := _ITEM.match(line):
             # An item is its first line and what is indented deeper than its mark.
