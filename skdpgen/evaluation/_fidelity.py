@@ -164,8 +164,9 @@ def fidelity(
     takes k = 2 over all pairs and bins of its own data sets; here numbers are in ``n_bins``
     quantile bins, so figures compare between tables of one data set only.
 
-    ``dependence_kept`` is (b - d) / (b - s), cut to 0 .. 1. All three are mean distances, over
-    the pairs of columns, of two-way tables less the product of their margins, in quantile bins:
+    ``dependence_kept`` is (b - d) / (b - s), cut to 0 .. 1, as a mean over both binnings: equal bins
+    see where in the range, quantile bins who ranks where. All three are mean distances, over the
+    pairs of columns, of two-way tables less the product of their margins:
     d that of the synthetic table to the real one, b that of as many rows without dependence (each
     column drawn by itself), s that of as many fresh rows, from two random halves of the real
     table. A column whose own shares are off counts in the marginals, hardly here.
@@ -200,6 +201,8 @@ def fidelity(
     pairs = _some(list(combinations(columns, 2)), MOST_PAIRS, rng)
     empty = empty_note(a, b)
     rows = []
+    kept: list[float] = []
+    dependence_note = empty or "there is no pair of columns"
     cells: dict[Any, Cells] = {}
     binnings: tuple[Binning, ...] = ("uniform", "quantile")
     for binning in binnings:
@@ -207,10 +210,11 @@ def fidelity(
         for names in [*((name,) for name in columns), *pairs]:
             distance = np.nan if empty else joint([cells[name] for name in names]).distance
             rows.append((names, len(names), binning, distance, empty))
+        if pairs and not empty:
+            share, dependence_note = dependence_kept(cells, pairs, rng)
+            kept.append(share)
     marginals = pd.DataFrame(rows, columns=["columns", "order", "binning", "distance", "note"])
-    kept, dependence_note = np.nan, empty or "there is no pair of columns"
-    if pairs and not empty:
-        kept, dependence_note = dependence_kept(cells, pairs, rng)
+    known_shares = [share for share in kept if share == share]
     found = {role: Associations(v, pairs) for role, v in values.items()}
     undefined = {
         name: f"{reason} in the {role} table"
@@ -227,8 +231,8 @@ def fidelity(
             {"column": list(columns), "real": _missing(a), "synthetic": _missing(b)}
         ),
         k_marginal=_k_marginal(marginals, cells, rng),
-        dependence_kept=kept,
-        dependence_note=dependence_note,
+        dependence_kept=float(np.mean(known_shares)) if known_shares else np.nan,
+        dependence_note="" if known_shares else dependence_note,
         notes={**{n: f"left out: {why}" for n, why in known.left_out.items()}, **undefined},
         reads="Not private: reads all real rows without noise, so no epsilon covers these figures."
         + known.reads,

@@ -181,9 +181,16 @@ def _edges(real: npt.NDArray[np.float64], binning: Binning, n_bins: int) -> npt.
     inner = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
     if binning == "uniform":
         return inner
-    seen = real[~np.isnan(real)]
-    # A spike covers several quantiles: it becomes one edge, and one cell ends at it.
-    return np.unique(np.quantile(seen, inner)) if seen.size else np.empty(0)
+    seen = np.unique(real[~np.isnan(real)])
+    if not seen.size:
+        return np.empty(0)
+    # A spike covers several quantiles: it becomes one edge, and one cell ends after it, halfway to
+    # the next value. An edge on a value itself would cut through what is a hair off, such as the
+    # values of a table that was sampled from narrow bins.
+    quantiles = np.quantile(real[~np.isnan(real)], inner)
+    after = np.append(seen, 1.0)[np.searchsorted(seen, quantiles, side="right")]
+    before = seen[np.searchsorted(seen, quantiles, side="right") - 1]
+    return np.unique((before + after) / 2)
 
 
 def _bins(values: npt.NDArray[np.float64], edges: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:

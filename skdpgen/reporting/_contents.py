@@ -1,0 +1,392 @@
+"""What is measured for a page, and everything that stands on it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from ..data.frames import as_table
+from ..plotting import AssociationDisplay, MarginalsDisplay, PrivacyCurveDisplay, TSTRDisplay
+from ..privacy.release import Release
+from ._format import count, short
+from ._page import LIMITS, REFERENCES, lead, meters, plain_words, versions
+from ._pictures import Pictures
+from ._promise import Promise
+from ._verdict import METRICS, RULES, WORDS, Verdict
+
+if TYPE_CHECKING:
+    from ..data.schema import Schema
+    from ..privacy.ledger import PrivacyLedger
+
+__all__ = ["Measured", "as_pandas", "context_of", "measure"]
+
+_N_OPEN = 9
+_N_PAIRS = 10
+_N_LINKS = 16
+_TILE, _CURVE = (3.2, 2.0), (5.8, 3.2)
+_CONTENTS = (
+    ("promise", "What was promised"),
+    ("learning", "Use for learning"),
+    ("columns", "Columns"),
+    ("links", "Links between columns"),
+    ("copying", "Checks against copying"),
+    ("limits", "What this page doesn\u2019t say"),
+    ("rules", "How the verdict is made"),
+    ("reproduce", "Reproduce and cite"),
+)
+_ABSENT = {
+    "learning": "Not measured. Pass held-out real rows as test= (and the real rows that were "
+    "learned from as real=, to compare), and a target.",
+    "columns": "The synthetic columns alone. Pass the real rows as real= to compare.",
+    "links": "Not measured. Pass the real rows as real=.",
+}
+_ABSENT_PUBLISHABLE = {
+    "learning": "Not on this page: scores take private rows.",
+    "columns": "The synthetic columns alone: a comparison takes private rows.",
+    "links": "Not on this page: a comparison takes private rows.",
+}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Results on private rows, None where none were given."""
+
+    fidelity: Any = None
+    tstr: Any = None
+    privacy_check: Any = None
+
+    @property
+    def reads(self) -> list[str]:
+        """Which private rows were read, in sentences."""
+        return [result.reads for result in self._results.values()]
+
+    @property
+    def _results(self) -> dict[str, Any]:
+        results = {name: getattr(self, name) for name in ("fidelity", "tstr", "privacy_check")}
+        return {name: result for name, result in results.items() if result is not None}
+
+    def to_dict(self) -> dict[str, Any]:
+        """All results as plain values."""
+        return {name: result.to_dict() for name, result in self._results.items()}
+
+
+def as_pandas(frame: Any) -> pd.DataFrame:
+    """A table of any supported kind as pandas; columns of arrays are numbered.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    table = as_table(frame)
+    if isinstance(table, np.ndarray):
+        return pd.DataFrame(table)
+    return nw.from_native(table, eager_only=True).to_pandas().reset_index(drop=True)
+
+
+def measure(
+    synthetic: pd.DataFrame,
+    real: Any,
+    test: Any,
+    target: Hashable,
+    schema: Schema | None,
+    estimators: Any,
+    privacy_check: Any,
+    random_state: int | None,
+) -> Measured:
+    """Compare with the private rows that are there."""
+    from ..evaluation import fidelity, tstr
+
+    compared = scored = None
+    if real is not None:
+        compared = fidelity(synthetic, real, schema=schema, random_state=random_state)
+    if target is None and schema is not None:
+        target = schema.target
+    if test is not None and target is not None:
+        scored = tstr(
+            synthetic, test, target, real, estimators, schema=schema, random_state=random_state
+        )
+    return Measured(compared, scored, privacy_check)
+
+
+def context_of(
+    synthetic: pd.DataFrame,
+    promise: Promise | None,
+    release: Any,
+    ledger: PrivacyLedger | None,
+    measured: Measured,
+    verdict: Verdict,
+    schema: Schema | None,
+    real: pd.DataFrame | None,
+    *,
+    publishable: bool,
+) -> dict[str, Any]:
+    """Values for the template."""
+    pictures = Pictures()
+    compared = measured.fidelity is not None
+    return {
+        "n_rows": len(synthetic),
+        "n_columns": synthetic.shape[1],
+        "promise": promise,
+        "verdict": verdict,
+        # Without private rows only one of the questions has an answer.
+        "findings": sorted(verdict, key=lambda f: f.topic != "privacy") if publishable else verdict,
+        "lead": lead(verdict, publishable),
+        "contents": [(a, t) for a, t in _CONTENTS if a != "copying" or not publishable],
+        "absent": _ABSENT_PUBLISHABLE if publishable else _ABSENT,
+        "meters": meters(verdict),
+        "rules": RULES,
+        "verdict_words": {topic: WORDS[topic == "privacy"] for topic in RULES},
+        "reads": measured.reads,
+        "plain_words": [] if promise is None else plain_words(promise),
+        "neighbors": "" if promise is None else _neighbors(promise),
+        "verification": "" if promise is None else _verification(promise),
+        "budget": None if promise is None else _budget(promise),
+        "pictures": _wide_pictures(measured, pictures, _curve(promise, release, ledger)),
+        "learning": None if measured.tstr is None else _learning(measured.tstr),
+        "compared": compared,
+        "columns": _columns(synthetic, real, schema, measured, pictures),
+        "n_open": _N_OPEN,
+        "missing": _missing(synthetic, measured),
+        "pairs": [] if not compared else _pairs(measured.fidelity),
+        "k_marginal": [] if not compared else _known(measured.fidelity.k_marginal, "score"),
+        "copying": None if measured.privacy_check is None else [measured.privacy_check.summary()],
+        "limits": LIMITS,
+        "settings": _settings(release),
+        "commands": _commands(release),
+        "versions": versions(),
+        "references": REFERENCES,
+    }
+
+
+def _neighbors(promise: Promise) -> str:
+    who = "one row" if promise.unit == "row" else f"one unit (at most {promise.rows_per_unit} rows)"
+    if promise.adjacency == "replace-one":
+        return f"{who}, replaced"
+    return f"{who}, added or removed"
+
+
+def _verification(promise: Promise) -> str:
+    if promise.verified is None:
+        return f"The release does not verify: {promise.refusal}"
+    if not promise.private:
+        return "The release itself says that its noise is insecure."
+    return (
+        "The release verifies: epsilon was computed again from the sensitivity and the noise that "
+        f"it records. Result: {promise.verified:.4g}."
+    )
+
+
+def _budget(promise: Promise) -> dict[str, str] | None:
+    if promise.cap is None or promise.remaining is None:
+        return None
+    cap, delta = promise.cap
+    used = min(promise.epsilon / cap, 1.0)
+    left = f"one more release of up to epsilon = {promise.remaining:.3g} fits"
+    if promise.remaining <= 0:
+        left = "nothing more fits"
+    return {
+        "used": f"{100 * used:.1f}",
+        "text": f"The ledger refuses more than epsilon = {cap:g} at delta = {delta:g}; {left}. "
+        "Squares of noise add up, not epsilons: so it is more than the difference.",
+    }
+
+
+def _columns(
+    synthetic: pd.DataFrame,
+    real: Any,
+    schema: Schema | None,
+    measured: Measured,
+    pictures: Pictures,
+) -> list[dict[str, Any]]:
+    """One entry a column, worst first where there is something to compare with."""
+    display = MarginalsDisplay.from_tables(synthetic, real, schema=schema)
+    distances, notes = _distances(measured.fidelity)
+    entries = []
+    for marginal in sorted(display.marginals, key=lambda m: -distances.get(m.name, -1.0)):
+        distance = distances.get(marginal.name)
+        beside = "" if real is None else " beside the real ones"
+        entries.append(
+            {
+                "name": marginal.name,
+                "distance": distance,
+                "level": "" if distance is None else RULES["columns"].level(distance),
+                "note": notes.get(marginal.name, ""),
+                "picture": pictures.small(
+                    MarginalsDisplay([marginal]).plot,
+                    _TILE,
+                    f"Shares of the values of {short(marginal.name)} in the synthetic rows{beside}",
+                ),
+            }
+        )
+    return entries
+
+
+def _curve(
+    promise: Promise | None, release: Any, ledger: PrivacyLedger | None
+) -> PrivacyCurveDisplay | None:
+    """The curve of what counts: of the ledger, or else of the release."""
+    if promise is None or not promise.private:
+        return None
+    if ledger is not None and promise.entries:
+        return PrivacyCurveDisplay.from_ledger(ledger)
+    if promise.verified is None:
+        return None
+    return PrivacyCurveDisplay.from_release(release)
+
+
+def _wide_pictures(
+    measured: Measured, pictures: Pictures, curve: PrivacyCurveDisplay | None
+) -> dict[str, dict[str, Any] | None]:
+    """Pictures of the whole table, each with its caption."""
+    names = ("privacy", "tstr", "links", "all_links")
+    found: dict[str, dict[str, Any] | None] = dict.fromkeys(names)
+    if curve is not None:
+        caption = curve.caption()
+        found["privacy"] = {"svg": pictures.small(curve.plot, _CURVE, caption), "caption": caption}
+    if measured.tstr is not None:
+        scores = TSTRDisplay.from_result(measured.tstr)
+        caption = scores.summary(measured.tstr.metrics[0])
+        found["tstr"] = _picture(scores, caption, pictures)
+    if measured.fidelity is not None:
+        links = AssociationDisplay.from_fidelity(measured.fidelity)
+        most = _changed_most(links)
+        found["links"] = _picture(most, most.summary(), pictures)
+        if most is not links:
+            words = f"Association of all {len(links.columns)} columns."
+            found["all_links"] = _picture(links, words, pictures)
+    return found
+
+
+def _picture(display: Any, caption: str, pictures: Pictures) -> dict[str, Any]:
+    return {"svg": pictures.whole(display.plot().figure_, caption), "caption": caption}
+
+
+def _changed_most(links: AssociationDisplay) -> AssociationDisplay:
+    """The columns whose associations changed most, in their order, as far as they fit a page."""
+    if len(links.columns) <= _N_LINKS:
+        return links
+    change = np.nan_to_num(np.abs(links.difference)).max(axis=1)
+    kept = np.sort(np.argsort(-change, kind="stable")[:_N_LINKS])
+    square = np.ix_(kept, kept)
+    names = [links.columns[i] for i in kept]
+    return AssociationDisplay(names, links.real[square], links.synthetic[square])
+
+
+def _distances(fidelity: Any) -> tuple[dict[Hashable, float], dict[Hashable, str]]:
+    """The larger of the distances in both binnings, and what is to be said of a column."""
+    if fidelity is None:
+        return {}, {}
+    single = fidelity.marginals[fidelity.marginals["order"] == 1].dropna(subset="distance")
+    distances: dict[Hashable, float] = {}
+    for (name,), distance in zip(single["columns"], single["distance"], strict=True):
+        distances[name] = max(distance, distances.get(name, 0.0))
+    return distances, dict(fidelity.notes)
+
+
+def _missing(synthetic: pd.DataFrame, measured: Measured) -> list[dict[str, Any]]:
+    if measured.fidelity is not None:
+        records = measured.fidelity.missing.to_dict("records")
+        kept = [r for r in records if r["real"] or r["synthetic"]]
+        return sorted(kept, key=lambda r: -abs(r["real"] - r["synthetic"]))
+    shares = synthetic.isna().mean()
+    return [{"column": name, "synthetic": value} for name, value in shares.items() if value]
+
+
+def _settings(release: Any) -> list[tuple[str, str]]:
+    """Public facts of the release, as far as they are short."""
+    if release is None:
+        return []
+    facts: list[tuple[str, Any]] = [("release", type(release).__name__)]
+    features = release.public.get("feature_map", {})
+    facts += [
+        (f"features: {k}", v) for k, v in features.items() if isinstance(v, str | int | float)
+    ]
+    if isinstance(release, Release):
+        width = release.noisy_sums.size + release.noisy_counts.size
+        facts += [
+            ("released numbers", count(width)),
+            ("classes", release.spec.n_classes),
+            ("adjacency", release.adjacency),
+            ("rows per unit", release.rows_per_unit),
+            ("noise of one coordinate", f"{release.coordinate_stddev:.3g}"),
+        ]
+    else:
+        facts += [
+            ("released numbers", count(release.noisy_rows.size)),
+            ("slices", release.n_slices),
+            ("directions", release.direction_kind),
+            ("adjacency", "replace-one"),
+            ("noise of one coordinate", f"{release.noise_scale:.3g}"),
+        ]
+    facts += [("noise", release.noise), ("epsilon", f"{release.epsilon:g}")]
+    return [(name, str(value)) for name, value in [*facts, ("delta", f"{release.delta:g}")]]
+
+
+def _commands(release: Any) -> str:
+    """How somebody who has the release file checks it, and makes a table from it."""
+    if release is None:
+        return "# Ask for the release file: Release.load verifies it."
+    kind = type(release).__name__
+    origin = "skdpgen" if kind == "Release" else "skdpgen.privacy"
+    return (
+        f"from {origin} import {kind}\n\n"
+        f'release = {kind}.load("table.release")  # verifies what the file says\n'
+        f"print(release.statement())\n"
+        f"print(release.verify())  # epsilon, computed again"
+    )
+
+
+def _learning(tstr: Any) -> dict[str, Any]:
+    kinds = [k for k in ("real", "synthetic", "chance") if (tstr.scores["trained_on"] == k).any()]
+    groups = []
+    for metric in tstr.metrics:
+        rows = []
+        part = tstr.scores[tstr.scores["metric"] == metric]
+        chance = part.loc[part["trained_on"] == "chance", "score"]
+        for estimator in part.loc[part["trained_on"] == "synthetic", "estimator"]:
+            own = part[part["estimator"] == estimator].set_index("trained_on")
+            scores = [
+                chance.max() if kind == "chance" else own["score"].get(kind, math.nan)
+                for kind in kinds
+            ]
+            notes = [str(note) for note in own["note"].unique() if note]
+            rows.append({"estimator": estimator, "scores": scores, "note": "; ".join(notes)})
+        groups.append({"metric": METRICS.get(metric, metric), "rows": rows})
+    words = {"real": "Real rows", "synthetic": "Synthetic rows", "chance": "Guessing"}
+    return {
+        "intro": f"Models learn to predict {short(tstr.target)} and are scored on real rows that "
+        "no training has seen. The closer the synthetic rows come to the real ones, the better.",
+        "table_caption": "Scores on held-out real rows, by what a model learned from; 1 is perfect.",
+        "real": "real" in kinds,
+        "kinds": [words[kind] for kind in kinds],
+        "groups": groups,
+    }
+
+
+def _pairs(fidelity: Any) -> list[dict[str, Any]]:
+    """The worst pairs of columns, in the binning that sees more of skewed columns."""
+    marginals = fidelity.marginals
+    part = marginals[(marginals["order"] == 2) & (marginals["binning"] == "quantile")]
+    worst = part.dropna(subset="distance").sort_values("distance", ascending=False).head(_N_PAIRS)
+    real, synthetic = (fidelity.associations[role] for role in ("real", "synthetic"))
+    return [
+        {
+            "first": first,
+            "second": second,
+            "distance": distance,
+            "real": real.loc[first, second],
+            "synthetic": synthetic.loc[first, second],
+        }
+        for (first, second), distance in zip(worst["columns"], worst["distance"], strict=True)
+    ]
+
+
+def _known(table: pd.DataFrame, column: str) -> list[dict[Hashable, Any]]:
+    return table[table[column].notna()].to_dict("records")

@@ -1,0 +1,384 @@
+"""The verdict: four questions, a level for each, and the rules that decide it.
+
+The rules are few and public, and the page prints them. They are for tables that are meant to stand
+in for the real one: where a table serves one known purpose, that purpose is the better judge.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from ._format import at_most, percent, share, short
+from ._format import epsilon as shown_epsilon
+from ._promise import Promise
+
+__all__ = ["METRICS", "RULES", "WORDS", "Finding", "Level", "Rule", "Verdict", "judge"]
+
+Level = Literal["good", "fair", "poor", "unknown"]
+
+_WORDS = {"good": "Good", "fair": "Fair", "poor": "Poor", "unknown": "Can't tell"}
+_PRIVACY_WORDS = {"good": "Strong", "fair": "Reasonable", "poor": "Weak", "unknown": "Can't tell"}
+
+#: Words of the levels: of the measured questions, and of the promise.
+WORDS = (_WORDS, _PRIVACY_WORDS)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a number has to be for a level.
+
+    Parameters
+    ----------
+    good, fair : float
+        Limits of the two levels, themselves included.
+    more_is_better : bool
+        Whether the number has to be at least, or at most, the limit.
+    what : str
+        What the number is.
+    why : str
+        Where the limits come from.
+    """
+
+    good: float
+    fair: float
+    more_is_better: bool
+    what: str
+    why: str
+
+    def level(self, number: float) -> Level:
+        """The level of a number; "unknown" for NaN.
+
+        Examples
+        --------
+        >>> RULES["links"].level(0.5), RULES["columns"].level(0.5)
+        ('fair', 'poor')
+        """
+        if math.isnan(number):
+            return "unknown"
+        sign = 1 if self.more_is_better else -1
+        if sign * number >= sign * self.good:
+            return "good"
+        return "fair" if sign * number >= sign * self.fair else "poor"
+
+    def limit(self, number: float) -> str:
+        """A limit in words.
+
+        Examples
+        --------
+        >>> RULES["links"].limit(0.8), RULES["columns"].limit(0.05)
+        ('from 0.8', 'up to 0.05')
+        """
+        return f"{'from' if self.more_is_better else 'up to'} {number:g}"
+
+
+#: The rules, by question.
+RULES = {
+    "columns": Rule(
+        0.05,
+        0.15,
+        False,
+        "mean total variation distance of the single columns: the share of rows that would have to "
+        "change for a column to have the real shares",
+        "",
+    ),
+    "links": Rule(
+        0.8,
+        0.5,
+        True,
+        "share of the dependence between pairs of columns that survives; 0 for columns that were "
+        "shuffled one by one",
+        "",
+    ),
+    "learning": Rule(
+        0.9,
+        0.6,
+        True,
+        "share of the gain over guessing that models keep when they learn from synthetic rows "
+        "instead of real ones, on average over the models",
+        "",
+    ),
+    "privacy": Rule(
+        1.0,
+        10.0,
+        False,
+        "total epsilon, at the delta of the promise",
+        "The limits are the tiers of Ponomareva et al., How to DP-fy ML (arXiv:2303.00654, 2023): "
+        "up to 1 a strong formal guarantee, up to 10 a reasonable one, beyond that weak to none. "
+        "What isn't private, doesn't verify or has a delta above one over the number of rows is "
+        "never better than weak.",
+    ),
+}
+
+# Real rows have to teach at least this much over guessing, or there is nothing to keep.
+_LEAST_GAIN = 0.05
+_LOST = 0.2
+#: Names of metrics for people.
+METRICS = {
+    "roc_auc": "ROC AUC",
+    "pr_auc": "average precision",
+    "accuracy": "accuracy",
+    "f1_macro": "macro F1",
+    "r2": "R squared",
+    "spearman": "rank correlation",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The answer to one question.
+
+    Parameters
+    ----------
+    topic : {"columns", "links", "learning", "privacy"}
+        Which one.
+    question : str
+        In words.
+    level : {"good", "fair", "poor", "unknown"}
+        By the rule of the topic.
+    label : str
+        The level in a word.
+    headline, detail : str
+        The answer in plain sentences.
+    value : float
+        The number that the rule looked at; NaN where there is none.
+    """
+
+    topic: str
+    question: str
+    level: Level
+    label: str
+    headline: str
+    detail: str
+    value: float = math.nan
+
+    def __str__(self) -> str:
+        return f"{self.question}: {self.label}. {self.headline} {self.detail}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Four findings.
+
+    Examples
+    --------
+    >>> from skdpgen.reporting import report
+    >>> import pandas as pd
+    >>> page = report(pd.DataFrame({"age": [20, 30]}))
+    >>> page.verdict.privacy.level
+    'unknown'
+    """
+
+    columns: Finding
+    links: Finding
+    learning: Finding
+    privacy: Finding
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter((self.columns, self.links, self.learning, self.privacy))
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self))
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """Plain values by topic; NaN and infinity as None."""
+        findings = {finding.topic: asdict(finding) for finding in self}
+        for finding in findings.values():
+            if not math.isfinite(finding["value"]):
+                finding["value"] = None
+        return findings
+
+
+def judge(promise: Promise | None, fidelity: Any, tstr: Any, *, publishable: bool) -> Verdict:
+    """Apply the rules.
+
+    Parameters
+    ----------
+    promise : Promise or None
+        What was promised.
+    fidelity, tstr : FidelityResult and TSTRResult, or None
+        What was measured.
+    publishable : bool
+        Whether nothing may be measured, which the findings then give as their reason.
+    """
+    return Verdict(
+        _columns(fidelity, publishable),
+        _links(fidelity, publishable),
+        _learning(tstr, publishable),
+        _privacy(promise),
+    )
+
+
+def _unknown(topic: str, question: str, publishable: bool, needed: str) -> Finding:
+    if publishable:
+        headline = "Not on this page."
+        detail = "It takes private rows to tell, and this page is made without any."
+    else:
+        headline, detail = "Nothing to compare with.", f"Pass {needed} to tell."
+    return Finding(topic, question, "unknown", _WORDS["unknown"], headline, detail)
+
+
+def _columns(fidelity: Any, publishable: bool) -> Finding:
+    topic, question = "columns", "Single columns"
+    if fidelity is None:
+        return _unknown(topic, question, publishable, "the real rows as real=")
+    single = fidelity.summary[fidelity.summary["order"] == 1]
+    known = single[single["mean"].notna()]
+    if known.empty:
+        reason = next(
+            (str(note) for note in single["note"] if note), "There is no column to judge."
+        )
+        return Finding(topic, question, "unknown", "Can't tell", "No distance.", _sentence(reason))
+    # The binning that sees the larger difference: equal bins miss spikes, quantiles miss tails.
+    row = known.loc[known["mean"].idxmax()]
+    mean, worst = float(row["mean"]), float(row["worst"])
+    level = RULES[topic].level(mean)
+    headline = {
+        "good": "Single columns are close to the real ones.",
+        "fair": "Single columns are roughly right.",
+        "poor": "Single columns are off.",
+    }[level]
+    detail = (
+        f"On average {percent(mean)} of the rows would have to change for the right shares; "
+        f"{percent(worst)} in the worst column{_names(row['worst_columns'])}."
+    )
+    return Finding(topic, question, level, _WORDS[level], headline, detail, mean)
+
+
+def _links(fidelity: Any, publishable: bool) -> Finding:
+    topic, question = "links", "Links between columns"
+    if fidelity is None:
+        return _unknown(topic, question, publishable, "the real rows as real=")
+    kept = float(fidelity.dependence_kept)
+    level = RULES[topic].level(kept)
+    if level == "unknown":
+        detail = "The real columns aren't linked, or too few of them could be measured."
+        return Finding(topic, question, level, _WORDS[level], "No links to keep.", detail)
+    headline = {
+        "good": "Links between columns are kept.",
+        "fair": "Links between columns are kept in part.",
+        "poor": f"Links between columns are {'lost' if kept < _LOST else 'mostly lost'}.",
+    }[level]
+    detail = f"Of the dependence between pairs of columns {percent(kept)} survives."
+    return Finding(topic, question, level, _WORDS[level], headline, detail, kept)
+
+
+def _learning(tstr: Any, publishable: bool) -> Finding:
+    topic, question = "learning", "Use for learning"
+    if tstr is None:
+        needed = "held-out real rows as test=, and a target,"
+        return _unknown(topic, question, publishable, needed)
+    target = (
+        f"\N{LEFT DOUBLE QUOTATION MARK}{short(tstr.target, 40)}\N{RIGHT DOUBLE QUOTATION MARK}"
+    )
+    found = _mean_scores(tstr)
+    if found is None:
+        notes = [str(note) for note in tstr.scores["note"] if note]
+        detail = _sentence(notes[0]) if notes else "No score could be computed."
+        real = tstr.scores[tstr.scores["trained_on"] == "real"]
+        lost = real["score"].notna().any()
+        level_: Level = "poor" if lost else "unknown"
+        headline = "Models can't learn from it at all." if lost else "No score."
+        return Finding(topic, question, level_, _WORDS[level_], headline, detail)
+    metric, scores = found
+    name = METRICS.get(metric, metric)
+    chance, synthetic = scores["chance"], scores["synthetic"]
+    if math.isnan(scores["real"]):
+        if synthetic - chance < _LEAST_GAIN:
+            level, headline = "poor", "No better than guessing."
+        else:
+            level, headline = "unknown", "Better than guessing."
+        detail = (
+            f"{name} {share(synthetic, 2)} for {target}, guessing {share(chance, 2)}. Pass the "
+            f"real rows as real= to see what real rows would give."
+        )
+        return Finding(topic, question, level, _WORDS[level], headline, detail)  # type: ignore[arg-type]
+    figures = f"{name} {share(synthetic, 2)}, real rows {share(scores['real'], 2)}, guessing "
+    figures += f"{share(chance, 2)}"
+    if scores["real"] - chance < _LEAST_GAIN:
+        detail = f"Real rows hardly help to predict {target} either: {figures}."
+        return Finding(topic, question, "unknown", "Can't tell", "Nothing to learn.", detail)
+    kept = (synthetic - chance) / (scores["real"] - chance)
+    level_ = RULES[topic].level(kept)
+    headline = {
+        "good": "Models learn almost as well as from real rows.",
+        "fair": "Models learn, but less than from real rows.",
+        "poor": "Models learn little of what real rows teach.",
+    }[level_]
+    if synthetic - chance < _LEAST_GAIN:
+        headline = "Models do no better than guessing."
+    detail = f"{percent(max(kept, 0.0))} of the gain over guessing {target} is kept: {figures}."
+    return Finding(topic, question, level_, _WORDS[level_], headline, detail, kept)
+
+
+def _mean_scores(tstr: Any) -> tuple[str, dict[str, float]] | None:
+    """First metric that says something, and its mean over the models by what they learned from.
+
+    Not the best model: the best of several is better than guessing by luck alone.
+    """
+    for metric in tstr.metrics:
+        part = tstr.scores[tstr.scores["metric"] == metric]
+        mean = part.groupby("trained_on")["score"].mean()
+        found = {k: float(mean.get(k, math.nan)) for k in ("synthetic", "real", "chance")}
+        if not (math.isnan(found["synthetic"]) or math.isnan(found["chance"])):
+            return metric, found
+    return None
+
+
+def _privacy(promise: Promise | None) -> Finding:
+    topic, question = "privacy", "Privacy promised"
+    if promise is None:
+        return Finding(
+            topic,
+            question,
+            "unknown",
+            "Can't tell",
+            "No promise was given.",
+            "Pass the release as release=, or the ledger as ledger=. Without them, treat the table "
+            "as if it were the private rows.",
+        )
+    if not promise.private:
+        return Finding(
+            topic,
+            question,
+            "poor",
+            "Not private",
+            "NOT PRIVATE.",
+            "Rows were read without secure noise, so nothing is promised to anybody in the table.",
+            math.inf,
+        )
+    if promise.statement is not None and promise.verified is None:
+        detail = f"The release contradicts itself: {_sentence(promise.refusal)}"
+        return Finding(topic, question, "poor", "Broken", "Don't rely on it.", detail, math.inf)
+    if promise.n_rows and promise.delta * promise.n_rows > 1:
+        detail = "Delta is larger than one over the number of rows: that allows publishing a row."
+        return Finding(topic, question, "poor", "Weak", "The promise is empty.", detail, math.inf)
+    level = RULES[topic].level(promise.epsilon)
+    who = "one row" if promise.unit == "row" else "all rows of one unit"
+    headline = f"Epsilon {shown_epsilon(promise.epsilon)} for {who}."
+    if promise.epsilon == 0:
+        headline = "Nothing was spent."
+    detail = ""
+    if promise.odds is not None:
+        detail = (
+            f"Whoever guesses between two equally likely candidates for {who} is right at most "
+            f"{at_most(promise.odds.guess)} of the time; a coin is right 50%."
+        )
+    if promise.incomplete:
+        detail += " What its schema cost before isn't included."
+        level = "fair" if level == "good" else level
+    return Finding(topic, question, level, _PRIVACY_WORDS[level], headline, detail, promise.epsilon)
+
+
+def _names(columns: Any) -> str:
+    if columns is None or (isinstance(columns, float) and math.isnan(columns)):
+        return ""
+    names = columns if isinstance(columns, tuple) else (columns,)
+    return f" ({', '.join(short(name, 40) for name in names)})"
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
