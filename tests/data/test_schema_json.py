@@ -3,6 +3,7 @@ import json
 import pytest
 
 from skdpgen.data import Boolean, Categorical, Id, Numeric, Schema
+from skdpgen.data.schema_json import schema_arguments
 from skdpgen.exceptions import SchemaError
 
 ADULT = {
