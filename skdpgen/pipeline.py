@@ -246,7 +246,13 @@ class SynthesisPipeline(Pipeline):  # type: ignore[misc]
         return self
 
     def privacy_statement(self) -> str:
-        """What the release promises, and what was spent in total, in plain words."""
+        """What the release promises, and what was spent in total, in plain words.
+
+        Returns
+        -------
+        str
+            The statement.
+        """
         return str(self._synthesizer.privacy_statement())
 
     @property

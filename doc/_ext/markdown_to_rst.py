@@ -32,7 +32,7 @@ def prose(text):
     parts, end = [], 0
     for match in _SCRIPTS.finditer(text):
         role = "sup" if match["sup"] else "sub"
-        script = (match["sup"] or match["sub"]).strip("()").replace("-", "−")
+        script = (match["sup"] or match["sub"]).strip("()").replace("-", "\N{MINUS SIGN}")
         parts += [escape(text[end : match.start()]), rf"\ :{role}:`{escape(script)}`\ "]
         end = match.end()
     return "".join([*parts, escape(text[end:])])

@@ -30,7 +30,9 @@ def comparisons():
     """Yield name, number of training rows, number of columns and table of each comparison."""
     found = []
     for path in RESULTS.glob("compare_*.md"):
-        size = re.search(r"([\d,]+) training rows, [\d,]+ test rows, (\d+) columns", path.read_text())
+        size = re.search(
+            r"([\d,]+) training rows, [\d,]+ test rows, (\d+) columns", path.read_text()
+        )
         rows = int(size[1].replace(",", ""))
         found.append((path.stem.removeprefix("compare_"), rows, int(size[2]), table(path.stem)))
     return sorted(found, key=lambda entry: entry[1])
@@ -54,11 +56,10 @@ def mean_score(row, score):
 
 
 def _pick(rows, trained, epsilon="1", adjacency="add-remove"):
-    for row in rows:
-        if row["trained on"] == trained and row["epsilon"] == epsilon:
-            if row["adjacency"] == adjacency:
-                return row
-    return None
+    wanted = (trained, epsilon, adjacency)
+    return next(
+        row for row in rows if (row["trained on"], row["epsilon"], row["adjacency"]) == wanted
+    )
 
 
 def _list_table(head, rows):
@@ -107,9 +108,7 @@ def by_epsilon():
                     f"{number(row['TV 1-way']):.3f} / {number(row['TV 2-way']):.3f}",
                 ]
             )
-    return _list_table(
-        ["epsilon", "relation", *CLASSIFIERS.values(), "TV one-way / two-way"], out
-    )
+    return _list_table(["epsilon", "relation", *CLASSIFIERS.values(), "TV one-way / two-way"], out)
 
 
 def draw(folder):
@@ -141,15 +140,9 @@ def _fits(rows):
     score = metric(rows)
     for row in rows:
         method = _method(row["trained on"])
-        if row["epsilon"] == "1" and row["adjacency"] == "add-remove" and method:
-            if number(row["CPU s"]) is not None:
-                yield (
-                    method,
-                    row["trained on"],
-                    mean_score(row, score),
-                    number(row["TV 2-way"]),
-                    number(row["CPU s"]),
-                )
+        compared = row["epsilon"] == "1" and row["adjacency"] == "add-remove" and method
+        if compared and number(row["CPU s"]) is not None:
+            yield method, mean_score(row, score), number(row["TV 2-way"]), number(row["CPU s"])
 
 
 def _legend(figure, axes):
@@ -174,7 +167,7 @@ def _auc_and_seconds(plt):
     for ax, (name, n_rows, _, rows) in zip(axes, sets, strict=True):
         real = mean_score(rows[0], "AUC")
         ax.axhline(real, color="#444", linewidth=1, linestyle="--")
-        for method, _, score, _, seconds in _fits(rows):
+        for method, score, _, seconds in _fits(rows):
             marker = "o" if method == "skdpgen" else "s"
             ax.scatter(seconds, score, s=45, color=COLORS[method], marker=marker, label=method)
         ax.set_xscale("log")
@@ -190,11 +183,15 @@ def _two_way(plt):
     sets = comparisons()
     figure, ax = plt.subplots(figsize=(9, 3.2), layout="tight")
     for at, (_, _, _, rows) in enumerate(sets):
-        ax.plot([at - 0.3, at + 0.3], [number(rows[0]["TV 2-way"])] * 2, color="#444", lw=1, ls="--")
-        for method, _, _, distance, _ in _fits(rows):
+        ax.plot(
+            [at - 0.3, at + 0.3], [number(rows[0]["TV 2-way"])] * 2, color="#444", lw=1, ls="--"
+        )
+        for method, _, distance, _ in _fits(rows):
             marker = "o" if method == "skdpgen" else "s"
             ax.scatter(at, distance, s=45, color=COLORS[method], marker=marker, label=method)
-    ax.set_xticks(range(len(sets)), [f"{name}\n{n_rows:,}" for name, n_rows, _, _ in sets], fontsize=8)
+    ax.set_xticks(
+        range(len(sets)), [f"{name}\n{n_rows:,}" for name, n_rows, _, _ in sets], fontsize=8
+    )
     ax.set_ylim(0)
     ax.set_ylabel("two-way total variation")
     _legend(figure, [ax])

@@ -2,8 +2,8 @@
 Images: handwritten digits
 ==========================
 
-1,797 images of 8 x 8 pixels, as they ship with scikit-learn. A schema with ``image_shape`` is all it takes to get
-the features of the paper and a convolutional network.
+1,797 images of 8 x 8 pixels, as they ship with scikit-learn. A schema with ``image_shape`` is all
+it takes to get the features of the paper and a convolutional network.
 """
 
 # %%
@@ -26,9 +26,9 @@ schema = Schema.from_dict(
 )
 
 # %%
-# Under two thousand images are very few for a private release: at epsilon = 1 the noise on the mean of a class is large. So
-# we look at epsilon = 1 and epsilon = 10 beside each other, and say that 10 is weak protection. Training is short
-# (400 steps).
+# Under two thousand images are very few for a private release: at epsilon = 1 the noise on the
+# mean of a class is large. So we look at epsilon = 1 and epsilon = 10 beside each other, and say
+# that 10 is weak protection. Training is short (400 steps).
 fits = {
     epsilon: DPMERFSynthesizer(
         epsilon,
@@ -64,8 +64,9 @@ for ax, (epsilon, synth) in zip(axes[1:], fits.items(), strict=True):
 plt.show()
 
 # %%
-# What are they worth? A classifier trained on synthetic images, tested on the real ones. MNIST has forty times as many
-# images, and there epsilon = 1 gives 0.82: see :doc:`/benchmarks/generated/mnist`.
+# What are they worth? A classifier trained on synthetic images, tested on the real ones. MNIST has
+# forty times as many images, and there epsilon = 1 gives 0.82: see
+# :doc:`/benchmarks/generated/mnist`.
 from sklearn.linear_model import LogisticRegression
 
 for epsilon, synth in fits.items():

@@ -36,8 +36,8 @@ plt.show()
 # ---------
 #
 # Half of Fair's survey is fitted, the other half tests a classifier that has seen synthetic rows
-# only. 3,183 rows are few: that is where epsilon matters most. 2,000 frequencies and 200 components
-# instead of the defaults; three releases at each epsilon, since noise differs.
+# only. 3,183 rows are few: that is where epsilon matters most. 2,000 frequencies and 200
+# components instead of the defaults; three releases at each epsilon, since noise differs.
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split

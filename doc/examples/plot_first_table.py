@@ -2,8 +2,8 @@
 A first synthetic table
 =======================
 
-Fair's survey of 6,366 women on marriage and affairs is a table that one would want to keep private.
-We fit once, sample a table of the same kind, and look at both side by side.
+Fair's survey of 6,366 women on marriage and affairs is a table that one would want to keep
+private. We fit once, sample a table of the same kind, and look at both side by side.
 """
 
 # %%
@@ -40,17 +40,21 @@ columns = ["affair", "rate_marriage", "educ", "children", "yrs_married", "occupa
 figure, axes = plt.subplots(2, 3, figsize=(10, 5.6), layout="constrained")
 for ax, column in zip(axes.flat, columns, strict=True):
     if column == "yrs_married":
-        bins = np.arange(0, 31, 3)
+        bins = np.arange(0, 31, 5)
         shares = [np.histogram(table[column], bins)[0] / len(table) for table in (frame, synthetic)]
-        labels = bins[:-1]
+        labels = [f"{low}-{low + 5}" for low in bins[:-1]]
     else:
         labels = sorted(set(frame[column]))
-        shares = [[(table[column] == label).mean() for label in labels] for table in (frame, synthetic)]
+        shares = [
+            [(table[column] == label).mean() for label in labels] for table in (frame, synthetic)
+        ]
     at = np.arange(len(labels))
     ax.bar(at - 0.2, shares[0], 0.4, label="real", color="#b9c0c7")
     ax.bar(at + 0.2, shares[1], 0.4, label="synthetic")
     long = column == "occupation"
-    ax.set_xticks(at, labels, rotation=35 if long else 0, ha="right" if long else "center", fontsize=8)
+    ax.set_xticks(
+        at, labels, rotation=35 if long else 0, ha="right" if long else "center", fontsize=8
+    )
     ax.set_title(column, fontsize=10)
 axes[0, 0].legend(frameon=False)
 plt.show()

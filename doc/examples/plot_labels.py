@@ -2,13 +2,13 @@
 Labels: rare, balanced, asked for
 =================================
 
-With a target, everything is released class by class. Rows can then be asked for by label, at no cost.
-Rare classes show what noise does.
+With a target, everything is released class by class. Rows can then be asked for by label, at no
+cost. Rare classes show what noise does.
 """
 
 # %%
-# The women of the survey rated their marriage from 1 (very poor) to 5 (very good). We make that the
-# target. Few gave a 1.
+# The women of the survey rated their marriage from 1 (very poor) to 5 (very good). We make that
+# the target. Few gave a 1.
 from skdpgen import DPMERFSynthesizer, InteractionFeatures, MixtureGenerator, Schema
 from skdpgen.datasets import load_fair
 
@@ -22,9 +22,9 @@ real = frame["rate_marriage"].value_counts().sort_index()
 real
 
 # %%
-# At each epsilon, five releases. The count of a class has noise of the same size, whether the class
-# is large or small, so its *share* suffers most where it is rare. (Few features: only the counts
-# matter here.)
+# At each epsilon, five releases. The count of a class has noise of the same size, whether the
+# class is large or small, so its *share* suffers most where it is rare. (Few features: only the
+# counts matter here.)
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -74,13 +74,19 @@ tables = {
     "balanced": synth.sample(1000, y="balanced", random_state=0),
     "asked for": synth.sample(1000, y={1: 0.5, 5: 0.5}, random_state=0),
 }
-{name: table["rate_marriage"].value_counts().sort_index().to_dict() for name, table in tables.items()}
+{
+    name: table["rate_marriage"].value_counts().sort_index().to_dict()
+    for name, table in tables.items()
+}
 
 # %%
-# A balanced table has many rows with a rating of 1. They know no more about such marriages than the
-# release does: here, the share of affairs by rating, real and synthetic.
+# A balanced table has many rows with a rating of 1. They know no more about such marriages than
+# the release does: here, the share of affairs by rating, real and synthetic.
 balanced = synth.sample(20_000, y="balanced", random_state=0)
-affairs = [table.groupby("rate_marriage")["affair"].agg(lambda a: (a == "yes").mean()) for table in (frame, balanced)]
+affairs = [
+    table.groupby("rate_marriage")["affair"].agg(lambda a: (a == "yes").mean())
+    for table in (frame, balanced)
+]
 figure, ax = plt.subplots(figsize=(5.5, 3.2), layout="constrained")
 at = np.arange(1, 6)
 ax.bar(at - 0.2, affairs[0], 0.4, color="#b9c0c7", label="real")

@@ -2,8 +2,8 @@
 One budget for many releases
 ============================
 
-A table is released every year, and each year's fit is charged to one ledger with a cap. What would exceed it is refused before a
-row is read.
+A table is released every year, and each year's fit is charged to one ledger with a cap. What would
+exceed it is refused before a row is read.
 """
 
 # %%
@@ -15,7 +15,8 @@ frame, schema = load_fair()
 ledger = PrivacyLedger(epsilon=2.0, delta=1e-5)
 
 # %%
-# Releases at epsilon = 0.5, until the ledger says no. (Few features and steps; only the budget matters here.)
+# Releases at epsilon = 0.5, until the ledger says no. (Few features and steps; only the budget
+# matters here.)
 from skdpgen.exceptions import BudgetExceededError
 
 spent = []
@@ -38,7 +39,8 @@ while len(spent) < 30:
 print(ledger.statement())
 
 # %%
-# Adding up the epsilons would have stopped after four. Gaussian releases add up by the squares of their noise parameters, exactly.
+# Adding up the epsilons would have stopped after four. Gaussian releases add up by the squares of
+# their noise parameters, exactly.
 import matplotlib.pyplot as plt
 import numpy as np
 

@@ -17,7 +17,7 @@ from ._errors import AFTER_THE_CHARGE, CommandError, describe
 from ._files import check_output, existing, force_option, output
 from ._held_out import held_out, with_record
 from ._output import Output, with_output
-from .schemas import read_schema
+from .schemas import misfits, read_schema
 
 if TYPE_CHECKING:
     from skdpgen.privacy.ledger import PrivacyLedger
@@ -128,9 +128,11 @@ def fit(
 
     schema = read_schema(schema_file)
     names = list(read_structure(data).columns)
-    _check_names(names, schema, drop, unit)
     # A unit that the schema doesn't know tells rows apart, and is no column of the release.
-    left_out = {*drop, *([] if unit in schema.columns else [unit])}
+    left_out = {*drop, *([] if unit is None or unit in schema.columns else [unit])}
+    for column, problem, advice in misfits(schema, data, [*left_out]):
+        what = f"column {column!r} is {problem}" if column else problem
+        raise CommandError(f"{what}: {advice}. See: skdpgen schema check {schema_file} {data}")
     rows = None
     if hold_out is not None:
         schema = with_record(schema, hold_out, seed or 0)
@@ -173,18 +175,6 @@ def _share(text: str) -> float | None:
         return float(text)
     except ValueError:
         raise click.UsageError('--domain-budget must be a number, or "none".') from None
-
-
-def _check_names(names: list[str], schema: Any, drop: tuple[str, ...], unit: str | None) -> None:
-    """Refuse columns that aren't there, before others do who would quote the first line."""
-    for option, name in [*(("--drop", name) for name in drop), ("--unit", unit)]:
-        if name is not None and name not in names:
-            raise CommandError(f"{option} {name}: the data have no such column.")
-    if schema.columns and not set(schema.columns) & set(names):
-        raise CommandError(
-            "no column of the schema is named in the first line of the data: it must hold the "
-            "names of the columns."
-        )
 
 
 @contextmanager

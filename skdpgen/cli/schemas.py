@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from skdpgen.data.columns import Column
     from skdpgen.data.schema import Schema
 
-__all__ = ["schema"]
+__all__ = ["domain_of", "misfits", "missing_of", "read_schema", "schema"]
 
 # How each kind is written, in the words of the error.
 _EXAMPLES = {
@@ -105,7 +105,7 @@ def check(out: Output, schema_file: Path, data: Path | None, drop: tuple[str, ..
     if not problems:
         found = Schema.from_dict(entries)
         if data is not None:
-            problems = _misfits(found, data, drop)
+            problems = misfits(found, data, drop)
     out.result = {
         "ok": not problems,
         "problems": [dict(zip(("column", "problem", "write"), p, strict=True)) for p in problems],
@@ -136,7 +136,7 @@ def read_schema(path: Path) -> Schema:
     if problems:
         column, problem, _ = problems[0]
         where = f"column {column!r}: " if column else ""
-        raise CommandError(f"{where}{problem} See: skdpgen schema check {path}")
+        raise CommandError(f"{where}{problem.rstrip('.')}. See: skdpgen schema check {path}")
     return Schema.from_json(path)
 
 
@@ -182,8 +182,23 @@ def _example(kind: Any) -> str:
     return _EXAMPLES.get(kind, f'{{"kind": one of {", ".join(_EXAMPLES)}, ...}}')
 
 
-def _misfits(schema: Schema, data: Path, drop: tuple[str, ...]) -> list[tuple[str, str, str]]:
-    """Columns that are in one of the two only, and dtypes that can't hold what is declared."""
+def misfits(schema: Schema, data: Path, drop: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Columns that are in one of the two only, and dtypes that can't hold what is declared.
+
+    Parameters
+    ----------
+    schema : Schema
+        Complete.
+    data : Path
+        Only names and dtypes are looked at.
+    drop : sequence of str
+        Columns that the schema need not know.
+
+    Returns
+    -------
+    list of tuple
+        Column, problem, and what to do.
+    """
     from skdpgen.data.encoder_base import check_family
     from skdpgen.data.files import read_structure
     from skdpgen.data.frames import FrameTemplate
@@ -191,14 +206,16 @@ def _misfits(schema: Schema, data: Path, drop: tuple[str, ...]) -> list[tuple[st
 
     dtypes = FrameTemplate.from_frame(read_structure(data, schema)).dtypes
     unknown = [name for name in dtypes if name not in schema.columns and name not in drop]
+    absent = [name for name in drop if name not in dtypes]
     if schema.columns and not set(schema.columns) & set(dtypes):
         # Not naming what stands there: without a header it is somebody's row.
         problem = "no column of the schema is named in its first line"
         return [("", f"{data.name}: {problem}", "add a line of column names to the file")]
-    problems = [
+    problems = [(name, "not in the data", "don't name it") for name in absent]
+    problems += [
         (str(name), "not in the data", "remove it from the schema")
         for name in schema.columns
-        if name not in dtypes
+        if name not in dtypes or name in drop
     ]
     if schema.default is None:
         advice = "add it, or leave it out by --drop"

@@ -234,8 +234,17 @@ def _values(text: str) -> list[Any]:
 
 def _generator_for(names: Iterable[str]) -> dict[str, Any]:
     """A generator with parameters of its own, where one of them is set."""
-    if not any(name.startswith("generator__") for name in names):
+    prefix = "generator__"
+    nested = [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
+    if not nested:
         return {}
     from skdpgen.generators import MixtureGenerator
 
-    return {"generator": MixtureGenerator()}
+    generator = MixtureGenerator()
+    known = generator.get_params()
+    unknown = next((name for name in nested if name not in known), None)
+    if unknown is not None:
+        raise CommandError(
+            f"the generator has no parameter {unknown!r}; it has {', '.join(sorted(known))}."
+        )
+    return {"generator": generator}

@@ -223,11 +223,13 @@ class Ordinal(Categorical):
 
     Parameters
     ----------
-    values, other, missing, metadata
+    values, other, missing
         As for :class:`Categorical`.
     encoding : {"onehot", "scale"}, default="onehot"
         Whether a value is one feature of its own, or all are one number by rank, which is where
         their order matters.
+    metadata : mapping, optional
+        As for :class:`Categorical`.
 
     Examples
     --------

@@ -17,6 +17,11 @@ class Id(Column):
 
     No encoder and no mechanism ever sees its cells.
 
+    Parameters
+    ----------
+    metadata : mapping, optional
+        See :class:`~skdpgen.data.Column`.
+
     Examples
     --------
     >>> Id().to_dict()

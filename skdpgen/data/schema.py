@@ -257,11 +257,22 @@ class Schema:
         return self._copy(kept, None if self.target in dropped else self.target)
 
     def without_target(self) -> Schema:
-        """A copy without the target column; a copy of the whole where there is no target."""
+        """A copy without the target column; a copy of the whole where there is no target.
+
+        Returns
+        -------
+        Schema
+            The copy.
+        """
         return self.drop([] if self.target is None else [self.target])
 
     def unlabeled(self) -> Schema:
         """A copy with the same columns, of which none is the target.
+
+        Returns
+        -------
+        Schema
+            The copy.
 
         Examples
         --------

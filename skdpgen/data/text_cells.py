@@ -50,7 +50,8 @@ def column_of_texts(cells: Sequence[str], column: Column | None) -> Any:
     Notes
     -----
     Spaces around a cell mean nothing. A value that is declared as a number is recognized in any
-    notation ("1.0" is 1), one that is declared as a text only as it is; a boolean as true/false, t/f, yes/no, y/n or 1/0 in any case.
+    notation ("1.0" is 1), one that is declared as a text only as it is; a boolean as true/false,
+    t/f, yes/no, y/n or 1/0 in any case.
 
     Examples
     --------

@@ -192,10 +192,12 @@ def sliced_f_divergence(
 
     Parameters
     ----------
-    real, fake, bandwidth, ridge
+    real, fake
         See :func:`density_ratio`.
     divergence : {"hellinger", "kl", "reverse_kl", "js", "pearson", "tv"}
         See :func:`f_generator`.
+    bandwidth, ridge
+        See :func:`density_ratio`.
     weights : Tensor of shape (...), optional
         Non-negative weights of the slices, for a weighted mean.
 
@@ -227,11 +229,13 @@ def sliced_mmd(
 
     Parameters
     ----------
-    real, fake, bandwidth, weights
+    real, fake, bandwidth
         See :func:`sliced_f_divergence`.
     unbiased : bool, default=True
         Leave out the pairs of a row with itself. The estimate can then be negative, and each
         batch needs two rows. False gives the plain estimate, which is 0 for equal batches.
+    weights
+        See :func:`sliced_f_divergence`.
 
     Returns
     -------

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from .audit import empirical_epsilon as empirical_epsilon
     from .copies import CopyResult as CopyResult
     from .copies import copy_check as copy_check
+    from .membership import MembershipResult as MembershipResult
+    from .membership import membership_inference as membership_inference
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
@@ -24,11 +26,13 @@ __getattr__, __dir__, __all__ = attach(
         "CopyResult": "copies",
         "EpsilonAudit": "audit",
         "FidelityResult": "_fidelity",
+        "MembershipResult": "membership",
         "TSTRResult": "_tstr",
         "copy_check": "copies",
         "empirical_epsilon": "audit",
         "fidelity": "_fidelity",
         "marginal_distances": "_marginals",
+        "membership_inference": "membership",
         "tstr": "_tstr",
     },
 )

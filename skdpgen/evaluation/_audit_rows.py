@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -52,7 +52,7 @@ def audit_rows(shadows: Shadows, n_runs: int, confidence: float) -> EpsilonAudit
     params = shadows.params
     epsilon, delta = params["epsilon"], params["delta"]
     pair = shadows.opposite_rows()
-    first, second = (_encoded(shadows, row) for row in pair)
+    first, second = map(shadows.projected_row, pair)
     change, middle = first - second, (first + second) / 2
     made: SlicingRelease = shadows.without_noise(pair[0])
     m, d = made.layout.n_directions, made.layout.dimension
@@ -111,10 +111,3 @@ def _slope_bound(
     slope = float(x @ z) / root**2
     spread = math.sqrt(float(np.square(z - slope * x).sum()) / df)
     return noncentrality_lower(slope * root / spread, df, alpha) / root, root, df
-
-
-def _encoded(shadows: Shadows, row: Any) -> npt.NDArray[np.float64]:
-    """A row as the mechanism sees it, from projections without noise onto enough directions."""
-    release = shadows.with_all_directions(row)
-    projected = release.projections().ravel()
-    return np.asarray(np.linalg.lstsq(release.direction_matrix().T, projected, rcond=None)[0])

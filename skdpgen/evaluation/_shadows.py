@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.base import clone
 
-from ..data.frames import as_table
+from ..data.frames import as_table, n_rows
 from ..data.schema import Schema
 from ..exceptions import InputError, PrivacyWarning, SkdpgenWarning
 from ..features.settings import GaussianFeatures, InteractionFeatures
@@ -107,6 +107,13 @@ class Shadows:
                 self._copy._make_release(table, None, lambda codec: None)
         return self._copy.release_
 
+    def synthetic(self, table: Any) -> Any:
+        """What a whole fit on a table samples: as many rows, training included."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyWarning)
+            warnings.simplefilter("ignore", SkdpgenWarning)
+            return self._copy.fit(table).sample(n_rows(table))
+
     def without_noise(self, table: Any) -> Any:
         """The same without noise: what the attacker computes of rows that he knows."""
         self._copy.set_params(ledger=PrivacyLedger())
@@ -149,8 +156,11 @@ class Shadows:
         both = self.codec.decode(rows, np.array([0, self.codec.n_classes - 1]))
         return rows_at(both, [0]), rows_at(both, [1])
 
-    def with_all_directions(self, row: Any) -> SlicingRelease:
-        """A release of one projected row without noise, and with enough slices to solve for it."""
+    def projected_row(self, row: Any) -> npt.NDArray[np.float64]:
+        """A row as the mechanism of noisy rows sees it, shape (dimension,).
+
+        Solved for by its projections without noise, onto enough directions.
+        """
         few = {"n_slices": self.params["n_slices"]}
         if self.params["directions"] != "frame":
             width = _width(self.codec)
@@ -159,7 +169,8 @@ class Shadows:
             release: SlicingRelease = self.without_noise(row)
         finally:
             self._copy.set_params(**few)
-        return release
+        values = release.projections().ravel()
+        return np.asarray(np.linalg.lstsq(release.direction_matrix().T, values, rcond=None)[0])
 
     def spent(self) -> dict[str, Any]:
         """What the shadow fits would have cost, had they been published."""

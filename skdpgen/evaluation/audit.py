@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import narwhals as nw
@@ -118,9 +118,7 @@ class EpsilonAudit:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON types."""
-        names = ("epsilon", "delta", "adjacency", "epsilon_lower", "epsilon_lower_counting")
-        names += ("verdict", "false_alarm_rate", "confidence", "power", "tightness", "normality")
-        names += ("n_runs", "group", "changed", "shadow", "reads")
+        names = [entry.name for entry in fields(self)] + ["verdict", "false_alarm_rate"]
         return {name: plain(getattr(self, name)) for name in names} | {"summary": self.summary()}
 
     def __str__(self) -> str:

@@ -159,7 +159,18 @@ class InteractionFeatureMap:
         return self.fourier.n_families
 
     def coordinates(self, parts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Coordinates of the release that belong to some families: cosines, then sines."""
+        """Coordinates of the release that belong to some families: cosines, then sines.
+
+        Parameters
+        ----------
+        parts : ndarray of int64
+            Which families.
+
+        Returns
+        -------
+        ndarray of int64, shape (2 * number of their frequencies,)
+            Places among the signed coordinates.
+        """
         families = np.arange(self.n_parts)
         sizes = [tables[0].shape[1] for tables in self.phases]
         by_subset = np.split(families, np.cumsum(sizes)[:-1])
@@ -168,7 +179,18 @@ class InteractionFeatureMap:
         return np.concatenate([waves, self.n_frequencies + waves])
 
     def part(self, parts: npt.NDArray[np.int64]) -> InteractionFeatureMap:
-        """The map that has some families only; its waves have the :meth:`coordinates` of these."""
+        """The map that has some families only; its waves have the :meth:`coordinates` of these.
+
+        Parameters
+        ----------
+        parts : ndarray of int64
+            Which families to keep.
+
+        Returns
+        -------
+        InteractionFeatureMap
+            The smaller map.
+        """
         subsets, phases, first = [], [], 0
         for subset, tables in zip(self.subsets, self.phases, strict=True):
             size = tables[0].shape[1]
@@ -203,7 +225,20 @@ class InteractionFeatureMap:
         return 2 * self.n_frequencies + (sum(self.atoms.n_codes) if self.block_share else 0)
 
     def spec(self, n_classes: int, count_weight: float) -> EmbeddingSpec:
-        """What one row contributes, for the mechanism."""
+        """What one row contributes, for the mechanism.
+
+        Parameters
+        ----------
+        n_classes : int
+            Number of classes, 1 without a label.
+        count_weight : float
+            Weight of the class counts.
+
+        Returns
+        -------
+        EmbeddingSpec
+            Sizes, shares and weights.
+        """
         return EmbeddingSpec(
             n_signed=2 * self.n_frequencies,
             group_widths=self.atoms.n_codes if self.block_share else (),
@@ -219,13 +254,36 @@ class InteractionFeatureMap:
         labels: npt.NDArray[np.int64],
         keep: npt.NDArray[np.bool_] | None,
     ) -> Iterator[CodeBatch]:
-        """Encoded rows as the mechanism takes them: their codes."""
+        """Encoded rows as the mechanism takes them: their codes.
+
+        Parameters
+        ----------
+        encoded : ndarray of shape (n, width)
+            Encoded rows.
+        labels : ndarray of int64, shape (n,)
+            Class indices.
+        keep : ndarray of bool, shape (n,), or None
+            Rows that count; None keeps all.
+
+        Yields
+        ------
+        CodeBatch
+            What the mechanism adds up.
+        """
         yield CodeBatch(self.atoms.encode(encoded), labels, keep)
 
     # -- travelling with a release ----------------------------------------------------------------
 
     def to_public(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """JSON-ready facts and arrays from which :meth:`from_release` makes the map again."""
+        """JSON-ready facts and arrays from which :meth:`from_release` makes the map again.
+
+        Returns
+        -------
+        facts : dict
+            Plain values.
+        arrays : dict of str to ndarray
+            What JSON is too large for.
+        """
         facts: dict[str, Any] = {
             "kind": "interactions",
             "atoms": self.atoms.to_dict(),
@@ -247,7 +305,18 @@ class InteractionFeatureMap:
 
     @classmethod
     def from_release(cls, release: Release) -> InteractionFeatureMap:
-        """The feature map that a release was made with."""
+        """The feature map that a release was made with.
+
+        Parameters
+        ----------
+        release : Release
+            A release of a table, with its public facts.
+
+        Returns
+        -------
+        InteractionFeatureMap
+            The map.
+        """
         facts = release.public["feature_map"]
         atoms = AtomLayout.from_dict(facts["atoms"])
         arrays = release.public_arrays

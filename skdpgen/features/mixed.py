@@ -134,11 +134,35 @@ class MixedFeatureMap:
         return len(self.frequencies)
 
     def coordinates(self, parts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Coordinates of the release that belong to some frequencies: cosines, then sines."""
+        """Coordinates of the release that belong to some frequencies: cosines, then sines.
+
+        Parameters
+        ----------
+        parts : ndarray of int64
+            Which frequencies.
+
+        Returns
+        -------
+        ndarray of int64, shape (2 * number of their frequencies,)
+            Places among the signed coordinates.
+        """
         return np.concatenate([parts, self.n_parts + parts])
 
     def spec(self, n_classes: int, count_weight: float) -> EmbeddingSpec:
-        """What one row contributes, for the mechanism."""
+        """What one row contributes, for the mechanism.
+
+        Parameters
+        ----------
+        n_classes : int
+            Number of classes, 1 without a label.
+        count_weight : float
+            Weight of the class counts.
+
+        Returns
+        -------
+        EmbeddingSpec
+            Sizes, shares and weights.
+        """
         return EmbeddingSpec(
             n_signed=2 * len(self.frequencies),
             group_widths=self.layout.group_widths,
@@ -177,7 +201,22 @@ class MixedFeatureMap:
         labels: npt.NDArray[np.int64],
         keep: npt.NDArray[np.bool_] | None,
     ) -> Iterator[RowBatch]:
-        """Encoded rows as the mechanism takes them, in chunks of bounded memory."""
+        """Encoded rows as the mechanism takes them, in chunks of bounded memory.
+
+        Parameters
+        ----------
+        encoded : ndarray of shape (n, width)
+            Encoded rows.
+        labels : ndarray of int64, shape (n,)
+            Class indices.
+        keep : ndarray of bool, shape (n,), or None
+            Rows that count; None keeps all.
+
+        Yields
+        ------
+        RowBatch
+            What the mechanism adds up.
+        """
         size = max(1, _CHUNK_ELEMENTS // self.width)
         for start in range(0, len(encoded), size):
             part = slice(start, start + size)
@@ -191,6 +230,11 @@ class MixedFeatureMap:
         ----------
         parts : ndarray of int, default=None
             Frequencies to keep, at the amplitude that they have among all; None keeps all.
+
+        Returns
+        -------
+        MixedEmbedding
+            The module.
         """
         from skdpgen.features.embedding import MixedEmbedding
 
@@ -205,7 +249,15 @@ class MixedFeatureMap:
     # -- travelling with a release ----------------------------------------------------------------
 
     def to_public(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """JSON-ready facts and arrays from which :meth:`from_release` makes the map again."""
+        """JSON-ready facts and arrays from which :meth:`from_release` makes the map again.
+
+        Returns
+        -------
+        facts : dict
+            Plain values.
+        arrays : dict of str to ndarray
+            What JSON is too large for.
+        """
         facts = {
             "kind": "gaussian",
             "layout": self.layout.to_dict(),
@@ -215,7 +267,18 @@ class MixedFeatureMap:
 
     @classmethod
     def from_release(cls, release: Release) -> MixedFeatureMap:
-        """The feature map that a release was made with."""
+        """The feature map that a release was made with.
+
+        Parameters
+        ----------
+        release : Release
+            A release of a table, with its public facts.
+
+        Returns
+        -------
+        MixedFeatureMap
+            The map.
+        """
         facts = release.public["feature_map"]
         return cls(
             layout=EncodedLayout.from_dict(facts["layout"]),

@@ -89,7 +89,20 @@ class GaussianFeatures(BaseEstimator):
         self.bandwidth = bandwidth
 
     def draw(self, layout: EncodedLayout, random_state: np.random.RandomState) -> MixedFeatureMap:
-        """Draw the feature map of rows with this layout; raises for bad parameters."""
+        """Draw the feature map of rows with this layout; raises for bad parameters.
+
+        Parameters
+        ----------
+        layout : EncodedLayout
+            Layout of an encoded row.
+        random_state : RandomState
+            Source of the public randomness.
+
+        Returns
+        -------
+        MixedFeatureMap
+            The map, with frequencies drawn.
+        """
         from skdpgen.features.mixed import MixedFeatureMap, default_bandwidth
 
         bandwidth = self.bandwidth
@@ -173,7 +186,13 @@ class InteractionFeatures(BaseEstimator):
         self.n_harmonics = n_harmonics
 
     def check_bins(self) -> int:
-        """The number of bins; raises if it is out of range."""
+        """The number of bins; raises if it is out of range.
+
+        Returns
+        -------
+        int
+            Number of bins.
+        """
         n_bins = self.n_bins
         if isinstance(n_bins, bool) or not isinstance(n_bins, (int, np.integer)):
             raise PrivacyParameterError(f"n_bins must be an integer, got {n_bins!r}.")
@@ -184,7 +203,22 @@ class InteractionFeatures(BaseEstimator):
     def draw(
         self, atoms: AtomLayout, facts: ReleaseFacts, random_state: np.random.RandomState
     ) -> InteractionFeatureMap:
-        """Draw the feature map of rows with these atoms; raises for bad parameters."""
+        """Draw the feature map of rows with these atoms; raises for bad parameters.
+
+        Parameters
+        ----------
+        atoms : AtomLayout
+            Atoms of the columns.
+        facts : ReleaseFacts
+            What is public about the release: noise, relation, classes.
+        random_state : RandomState
+            Source of the public randomness.
+
+        Returns
+        -------
+        InteractionFeatureMap
+            The map, with subsets and phases drawn.
+        """
         from skdpgen.features.interactions import InteractionFeatureMap
 
         orders, n_harmonics = self.orders, self.n_harmonics

@@ -103,11 +103,38 @@ class ProductMixture:
         probabilities: tuple[npt.NDArray[np.float32], ...],
         shares: npt.NDArray[np.float64],
     ) -> ProductMixture:
-        """One mixture of E with K components each: ``shares`` has shape (E, n_classes, K)."""
+        """One mixture of E with K components each: ``shares`` has shape (E, n_classes, K).
+
+        Parameters
+        ----------
+        atoms : AtomLayout
+            Atoms of the columns.
+        probabilities : tuple of ndarray
+            For each column, the distributions of all components of all mixtures, of shape
+            (E * K, n_codes).
+        shares : ndarray of shape (E, n_classes, K)
+            Joint shares of class and component in each mixture.
+
+        Returns
+        -------
+        ProductMixture
+            The average of the E mixtures.
+        """
         return cls(atoms, probabilities, np.concatenate(list(shares / len(shares)), axis=1))
 
     def marginal(self, column: int) -> npt.NDArray[np.float64]:
-        """Joint distribution of the label and one column's code, shape (n_classes, n_codes)."""
+        """Joint distribution of the label and one column's code, shape (n_classes, n_codes).
+
+        Parameters
+        ----------
+        column : int
+            Which column.
+
+        Returns
+        -------
+        ndarray of shape (n_classes, n_codes)
+            Joint shares, summing to 1.
+        """
         joint: npt.NDArray[np.float64] = self.shares @ self.probabilities[column]
         return joint
 
@@ -149,6 +176,7 @@ class ProductMixture:
         labels : ndarray of int64, shape (n,)
             Class indices.
         rng : numpy Generator
+            Source of the draws.
 
         Returns
         -------

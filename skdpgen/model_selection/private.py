@@ -104,6 +104,10 @@ class PrivateSearchCV(BaseEstimator):
     classes_, feature_names_in_, n_features_in_
         As in the estimator.
 
+    See Also
+    --------
+    skdpgen.model_selection.ReleaseSearchCV : Free search over what never touches rows.
+
     Notes
     -----
     The price is Theorem 2 of Papernot and Steinke for tries that are private together with their
@@ -120,10 +124,6 @@ class PrivateSearchCV(BaseEstimator):
     ----------
     N. Papernot, T. Steinke, "Hyperparameter tuning with Renyi differential privacy", ICLR 2022,
     arXiv 2110.03620.
-
-    See Also
-    --------
-    skdpgen.model_selection.ReleaseSearchCV : Free search over what never touches rows.
 
     Examples
     --------
@@ -241,12 +241,33 @@ class PrivateSearchCV(BaseEstimator):
         *,
         y: Any = None,
     ) -> Any:
-        """Draw synthetic rows from the best candidate; see ``sample`` of the estimator."""
+        """Draw synthetic rows from the best candidate; see ``sample`` of the estimator.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of rows.
+        random_state : int, RandomState instance or None, default=None
+            None gives new rows each time.
+        y : array-like, mapping or "balanced", default=None
+            Wanted labels, or shares of them.
+
+        Returns
+        -------
+        DataFrame, or a pair of data and labels
+            Rows of the kind that was fitted.
+        """
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.sample(n_samples, random_state, y=y)
 
     def privacy_statement(self) -> str:
-        """What the search promises, and what was spent in total, in plain words."""
+        """What the search promises, and what was spent in total, in plain words.
+
+        Returns
+        -------
+        str
+            The statement.
+        """
         check_is_fitted(self, "best_estimator_")
         statement = self.best_estimator_.privacy_statement()
         if not self.release_.private:

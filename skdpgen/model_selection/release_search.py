@@ -147,6 +147,21 @@ class ReleaseRandomizedSearchCV(ReleaseSearch):
     Notes
     -----
     Attributes and score are those of :class:`ReleaseSearchCV`.
+
+    Examples
+    --------
+    >>> from scipy.stats import loguniform
+    >>> from skdpgen import DPMERFSynthesizer, InteractionFeatures, MixtureGenerator
+    >>> from skdpgen.datasets import make_gaussian_grid
+    >>> from skdpgen.model_selection import ReleaseRandomizedSearchCV
+    >>> points, schema = make_gaussian_grid(500, random_state=0)
+    >>> synth = DPMERFSynthesizer(
+    ...     1.0, 1e-5, schema=schema, n_steps=20, features=InteractionFeatures(50, n_bins=8),
+    ...     generator=MixtureGenerator(10, n_mixtures=1))
+    >>> rates = {"learning_rate": loguniform(0.001, 0.3)}
+    >>> search = ReleaseRandomizedSearchCV(synth, rates, n_iter=3, cv=2, random_state=0).fit(points)
+    >>> len(search.cv_results_["params"]), len(search.ledger_.entries)
+    (3, 1)
     """
 
     def __init__(
@@ -214,6 +229,20 @@ class ReleaseHalvingSearchCV(ReleaseSearch):
     Attributes and score are those of :class:`ReleaseSearchCV`, and the rounds' those of
     :class:`~sklearn.model_selection.HalvingGridSearchCV`. A short training has a whole schedule of
     learning rates of its own, so it is not the beginning of a long one.
+
+    Examples
+    --------
+    >>> from skdpgen import DPMERFSynthesizer, InteractionFeatures, MixtureGenerator
+    >>> from skdpgen.datasets import make_gaussian_grid
+    >>> from skdpgen.model_selection import ReleaseHalvingSearchCV
+    >>> points, schema = make_gaussian_grid(500, random_state=0)
+    >>> synth = DPMERFSynthesizer(
+    ...     1.0, 1e-5, schema=schema, n_steps=40, features=InteractionFeatures(50, n_bins=8),
+    ...     generator=MixtureGenerator(10, n_mixtures=1))
+    >>> grid = {"learning_rate": [0.001, 0.01, 0.1, 0.3]}
+    >>> search = ReleaseHalvingSearchCV(synth, grid, factor=2, cv=2, random_state=0).fit(points)
+    >>> search.n_resources_, len(search.ledger_.entries)
+    ([10, 20, 40], 1)
     """
 
     def __init__(

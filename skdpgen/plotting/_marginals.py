@@ -41,6 +41,10 @@ _PANEL = (3.3, 2.3)
 # Room for the bar of missing values, in widths of the histogram.
 _GAP, _BAR = 0.05, 0.06
 _TICKS_APART = 0.16
+# Days over which a single date is drawn.
+_ONE_DATE = 1.0
+# Characters that fit above a panel.
+_TITLE = 28
 
 
 class MarginalsDisplay:
@@ -185,7 +189,7 @@ class MarginalsDisplay:
                 self.axes_ = np.array([ax])
             else:
                 self._make_axes(n_columns)
-            names = apart([m.name for m in self.marginals], 38)
+            names = apart([m.name for m in self.marginals], _TITLE)
             for axes, marginal, name in zip(self.axes_, self.marginals, names, strict=False):
                 _draw(axes, marginal)
                 axes.set_title(name)
@@ -218,9 +222,8 @@ def _handles(marginals: tuple[Marginal, ...]) -> list[Any]:
     if any(m.real is not None for m in marginals):
         handles.append(Patch(color=REAL, label="real"))
     if any(m.missing is not None for m in marginals):
-        handles.append(
-            Patch(facecolor="white", edgecolor=EDGE, hatch=MISSING_HATCH, label="missing")
-        )
+        label = " or ".join(dict.fromkeys(m.missing_label for m in marginals if m.missing))
+        handles.append(Patch(facecolor="white", edgecolor=EDGE, hatch=MISSING_HATCH, label=label))
     return handles
 
 
@@ -307,20 +310,10 @@ def _placed(values: npt.NDArray[np.float64], marginal: Marginal) -> npt.NDArray[
 
 def _set_ticks(ax: Axes, marginal: Marginal, left: float, right: float) -> None:
     """Few ticks, none of them below the bar of missing values."""
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, num2date
     from matplotlib.ticker import MaxNLocator
 
     if marginal.kind == "dates":
-        locator = AutoDateLocator(minticks=2, maxticks=4)
-        locator.axis = ax.xaxis
-        ticks = [t for t in locator.tick_values(num2date(left), num2date(right))]
-        ticks = [float(t) for t in ticks if left <= t <= right] or [left]
-        formatter = ConciseDateFormatter(locator, show_offset=False)
-        labels = formatter.format_ticks(ticks)
-        year = num2date(ticks[0]).year
-        if not any(str(year) in text for text in labels):
-            labels[0] = f"{labels[0]}\n{year}"
-        ax.set_xticks(ticks, labels)
+        ax.set_xticks(*_date_ticks(ax, left, right))
         return
     if marginal.log:
         values = _log_ticks(marginal)
@@ -340,14 +333,33 @@ def _set_ticks(ax: Axes, marginal: Marginal, left: float, right: float) -> None:
         ax.set_xlabel("logarithmic axis", color=MUTED)
 
 
+def _date_ticks(ax: Axes, left: float, right: float) -> tuple[list[float], list[str]]:
+    """A few dates; what they have in common stands below the first."""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, num2date
+
+    if right - left <= _ONE_DATE:
+        middle = (left + right) / 2
+        return [middle], [num2date(middle).strftime("%Y-%m-%d")]
+    locator = AutoDateLocator(minticks=2, maxticks=4)
+    locator.axis = ax.xaxis
+    found = locator.tick_values(num2date(left), num2date(right))
+    ticks = [float(tick) for tick in found if left <= tick <= right]
+    formatter = ConciseDateFormatter(locator)
+    labels = formatter.format_ticks(ticks)
+    if labels and formatter.get_offset():
+        labels[0] += f"\n{formatter.get_offset()}"
+    return ticks, labels
+
+
 def _log_ticks(marginal: Marginal) -> npt.NDArray[np.float64]:
-    """The smallest number and powers of ten above it, at most five."""
+    """The smallest number and round ones above it."""
     start = float(marginal.edges[0] + 0.5 * marginal.whole)
     stop = float(marginal.edges[-1])
     if stop <= start:
         return np.array([start])
     # From zero on there is a place for 1; from larger numbers on, for round ones above.
-    first = 0 if start < 1 else math.floor(math.log10(start)) + 1
+    first = 0 if start < 1 else math.floor(math.log10(start))
     powers = 10.0 ** np.arange(first, math.floor(math.log10(max(stop, 1.0))) + 1)
-    powers = powers[powers > start]
-    return np.array([start, *powers[:: -(-len(powers) // 4) or 1]])
+    between = np.sort(np.outer(powers, [1, 2, 5]).ravel())
+    found, powers = (v[(v > start) & (v <= stop)] for v in (between, powers))
+    return np.array([start, *(found if len(found) <= 4 else powers[:: -(-len(powers) // 4) or 1])])

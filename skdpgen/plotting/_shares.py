@@ -101,10 +101,10 @@ def marginal_of(
 
 def _as_numbers(column: Categorical) -> Column:
     """Many whole numbers that were taken for a list of values, as a range."""
-    values = column.categories
-    if not all(isinstance(v, int) and not isinstance(v, bool) for v in values):
+    values = [v for v in column.categories if isinstance(v, int) and not isinstance(v, bool)]
+    if len(values) < len(column.categories):
         return column
-    return Numeric((min(values), max(values)), "int", missing=column.missing)  # type: ignore[type-var]
+    return Numeric((min(values), max(values)), "int", missing=column.missing)
 
 
 def _bars(name: Any, column: Column, cells: list[pd.Series[Any]]) -> Marginal:
@@ -169,7 +169,8 @@ def _histogram(name: Any, column: Column, cells: list[pd.Series[Any]], declared:
     )
     # Bounds are wide on purpose: what is drawn is where there is something.
     start, stop = (float(known.min()), float(known.max())) if known.size else (low, high)
-    edges = _edges(start, stop, whole=whole, log=log)
+    dates = isinstance(column, Datetime)
+    edges = _edges(start, stop, whole=whole, log=log, dates=dates)
     shares = [
         _shares(np.clip(np.searchsorted(edges, v, side="right") - 1, 0, len(edges) - 2),
                 len(edges) - 1, len(u))
@@ -178,7 +179,7 @@ def _histogram(name: Any, column: Column, cells: list[pd.Series[Any]], declared:
     missing = _missing([np.isnan(u) for u in units], bool(getattr(column, "missing", False)))
     return Marginal(
         name,
-        "dates" if isinstance(column, Datetime) else "histogram",
+        "dates" if dates else "histogram",
         (),
         edges,
         shares[0],
@@ -208,7 +209,7 @@ def _is_crowded(known: Shares) -> bool:
     return bool(np.ptp(known) > 0 and (known <= corner).mean() > _CROWDED)
 
 
-def _edges(start: float, stop: float, *, whole: bool, log: bool) -> Shares:
+def _edges(start: float, stop: float, *, whole: bool, log: bool, dates: bool = False) -> Shares:
     """Edges of bins over a range; bins of whole numbers hold as many each, except on a log scale.
 
     Examples
@@ -227,7 +228,7 @@ def _edges(start: float, stop: float, *, whole: bool, log: bool) -> Shares:
         # Small numbers have a bin each, whatever the scale says.
         return start - 0.5 + np.unique(np.rint(steps))
     if stop == start:
-        half = max(abs(start), 1.0) * 0.005
+        half = 0.5 if dates else max(abs(start), 1.0) * 0.005
         return np.array([start - half, start + half])
     if log:
         return start + np.expm1(np.linspace(0, np.log1p(stop - start), _N_BINS + 1))

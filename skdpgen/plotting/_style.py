@@ -165,7 +165,7 @@ def percent(ax: Axes, axis: str) -> None:
 
     place = ax.xaxis if axis == "x" else ax.yaxis
     top = (ax.get_xlim() if axis == "x" else ax.get_ylim())[1]
-    place.set_major_locator(MaxNLocator(4))
+    place.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     place.set_major_formatter(PercentFormatter(1.0, decimals=0 if top > 0.04 else None))
 
 
@@ -198,10 +198,10 @@ def number(value: float) -> str:
 
     Examples
     --------
-    >>> number(12500), number(1999), number(2.5e6), number(0.00001), number(-30000.0)
-    ('12.5k', '1999', '2.5M', '1e-05', '-30k')
+    >>> number(12500), number(1999), number(2.5e6), number(0.012345), number(-30000.0)
+    ('12.5k', '1999', '2.5M', '0.0123', '-30k')
     """
     for limit, letter in ((1e6, "M"), (1e4, "k")):
         if limit <= abs(value) < 1e9:
             return f"{value / (1e6 if letter == 'M' else 1e3):.4g}{letter}"
-    return f"{value:.4g}"
+    return f"{value:.4g}" if abs(value) >= 1 else f"{value:.3g}"

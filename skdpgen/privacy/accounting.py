@@ -148,6 +148,11 @@ def gaussian_epsilon(delta: float, mu: float) -> float:
     mu : float
         At least 0; ``inf`` gives ``inf``.
 
+    Returns
+    -------
+    float
+        Smallest epsilon, at least 0.
+
     Raises
     ------
     PrivacyParameterError
@@ -202,6 +207,20 @@ def composed_epsilon(delta: float, mu: float, extra_delta: float) -> float:
     """Inverse of :func:`composed_delta` in epsilon: see :func:`gaussian_epsilon`.
 
     ``inf`` where ``extra_delta`` alone uses up ``delta``.
+
+    Parameters
+    ----------
+    delta : float
+        In (0, 1).
+    mu : float
+        Gaussian parameter, at least 0.
+    extra_delta : float
+        Probability of an event that noise doesn't cover, in [0, 1).
+
+    Returns
+    -------
+    float
+        Smallest epsilon, from the safe side.
 
     Examples
     --------
@@ -276,6 +295,16 @@ def compose_gaussian(mus: Iterable[float]) -> float:
     """Parameter ``mu`` of the composition of Gaussian releases: the root of the sum of squares.
 
     Exact, not a bound, also when later releases are chosen after seeing earlier ones.
+
+    Parameters
+    ----------
+    mus : iterable of float
+        Parameters of the releases, at least 0 each.
+
+    Returns
+    -------
+    float
+        Parameter of all of them together.
 
     Examples
     --------

@@ -109,6 +109,16 @@ class CodeFourier:
 
         The squares are ``2 (h + 1 - k) / (h (h + 1))``, k = 1 .. h, of a family's share of the
         bound; these fractions sum to 1.
+
+        Parameters
+        ----------
+        signed_bound : int
+            Largest squared norm of a row's waves, in squared steps.
+
+        Returns
+        -------
+        tuple of int, length n_harmonics
+            Amplitudes, largest first.
         """
         h = self.n_harmonics
         parts = self.n_families * h * (h + 1)
@@ -120,6 +130,7 @@ class CodeFourier:
         Parameters
         ----------
         spec : EmbeddingSpec
+            What the mechanism was built for.
 
         Raises
         ------

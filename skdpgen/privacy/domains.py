@@ -208,7 +208,18 @@ class DomainMechanism:
         return "row" if self.rows_per_unit == 1 and not self.rows_bounded else "unit"
 
     def entries(self, source: NoiseSource) -> tuple[LedgerEntry, ...]:
-        """What learning costs: an entry for the bins, one for the keys, as far as there are any."""
+        """What learning costs: an entry for the bins, one for the keys, as far as there are any.
+
+        Parameters
+        ----------
+        source : NoiseSource
+            Where the noise comes from; what isn't secure isn't private.
+
+        Returns
+        -------
+        tuple of LedgerEntry
+            None, one or two of them.
+        """
         entries = []
         if self.n_bins:
             entries.append(self._entry("private bounds", len(self.n_bins), 0.0, source))

@@ -85,7 +85,18 @@ class PrivacyLedger(LedgerStorage):
         return flat(self._read())
 
     def spent(self, delta: float) -> float:
-        """Total epsilon of all entries at ``delta``; ``inf`` once one of them is not private."""
+        """Total epsilon of all entries at ``delta``; ``inf`` once one of them is not private.
+
+        Parameters
+        ----------
+        delta : float
+            In (0, 1).
+
+        Returns
+        -------
+        float
+            Epsilon, 0 for an empty ledger.
+        """
         charges = self._read()
         return total_epsilon(charges, self._relation(charges), delta)
 
@@ -96,6 +107,11 @@ class PrivacyLedger(LedgerStorage):
         More than the difference of cap and :meth:`spent`: squares of noise parameters add up, not
         epsilons. ``inf`` without a cap, 0 if nothing fits any more. Several releases that use it
         up one after the other are fine; what it says doesn't depend on rows.
+
+        Returns
+        -------
+        float
+            Epsilon, at least 0.
         """
         with self._session() as session:
             charges, caps = list(session.charges), self._caps(session)
@@ -109,6 +125,11 @@ class PrivacyLedger(LedgerStorage):
         ----------
         delta : float or None
             None takes that of the cap, or else the largest of the entries.
+
+        Returns
+        -------
+        str
+            The statement.
 
         Raises
         ------
@@ -124,7 +145,13 @@ class PrivacyLedger(LedgerStorage):
         return statement(charges, self._relation(charges), delta)
 
     def to_records(self) -> list[dict[str, Any]]:
-        """One dict of plain values an entry, oldest first: for a data frame, say."""
+        """One dict of plain values an entry, oldest first: for a data frame, say.
+
+        Returns
+        -------
+        list of dict
+            Plain values by name.
+        """
         return records(self._read())
 
     def __repr__(self) -> str:

@@ -90,6 +90,18 @@ class MeanEmbeddingMechanism:
     Notes
     -----
     Proof sketch and threat model: ``README.md`` in this folder.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdpgen.privacy import EmbeddingSpec, PrivacyLedger, RowBatch
+    >>> spec = EmbeddingSpec(n_signed=2, group_widths=(2,), n_classes=2, count_weight=1.0)
+    >>> mechanism = MeanEmbeddingMechanism(spec, epsilon=1.0, delta=1e-5)
+    >>> signed = np.array([[1, 0], [0, 1], [1, 0]]) << spec.lattice_bits
+    >>> rows = RowBatch(signed, codes=np.array([[1], [1], [0]]), labels=np.array([1, 1, 0]))
+    >>> release = mechanism.release([rows], PrivacyLedger())
+    >>> release.noisy_sums.shape, release.noisy_counts.shape
+    ((2, 4), (2,))
     """
 
     spec: EmbeddingSpec

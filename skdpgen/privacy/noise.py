@@ -90,6 +90,11 @@ def insecure_noise(seed: int | None = None, *, scale: float = 1.0) -> Iterator[N
     scale : float, default=1.0
         Factor on the calibrated noise standard deviation, at least 0; 0 switches the noise off.
 
+    Yields
+    ------
+    None
+        Nothing; the noise is another one while the block lasts.
+
     Raises
     ------
     PrivacyParameterError

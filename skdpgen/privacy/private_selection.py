@@ -83,7 +83,22 @@ class PrivateSelection:
     def entries(
         self, adjacency: Adjacency, unit: Unit, rows_per_unit: int
     ) -> tuple[LedgerEntry, LedgerEntry]:
-        """What is charged: the selection, then its yardstick, in steps of their sensitivity."""
+        """What is charged: the selection, then its yardstick, in steps of their sensitivity.
+
+        Parameters
+        ----------
+        adjacency : {"replace-one", "add-remove"}
+            Relation of neighboring tables.
+        unit : str
+            Whether the unit is a row or several.
+        rows_per_unit : int
+            Most rows of a unit.
+
+        Returns
+        -------
+        tuple of two LedgerEntry
+            Selection and yardstick.
+        """
         secure = current_source().secure
         common: dict[str, Any] = {
             "sensitivity_squared": 1,
@@ -122,6 +137,11 @@ class PrivateSelection:
             secret.
         entries : tuple of two LedgerEntry
             The :meth:`entries`.
+
+        Returns
+        -------
+        ChargedSelection
+            What may be released now, once.
 
         Raises
         ------

@@ -78,6 +78,20 @@ class Release:
         Releases from the same rows that this one needs, such as the bounds and categories of its
         schema where they were learned. If a private selection is among them, this is the run that
         it published, and its noise is that of a run.
+
+    Examples
+    --------
+    >>> from skdpgen import DPMERFSynthesizer, InteractionFeatures
+    >>> from skdpgen.datasets import make_gaussian_grid
+    >>> points, schema = make_gaussian_grid(500, random_state=0)
+    >>> synth = DPMERFSynthesizer(
+    ...     1.0, 1e-5, schema=schema, n_steps=2, features=InteractionFeatures(20, n_bins=8)
+    ... ).fit(points)
+    >>> release = synth.release_
+    >>> print(release.statement())
+    (1, 1e-05)-differentially private for replacing one row (replace-one adjacency).
+    >>> 0.999 < release.verify() <= 1.0
+    True
     """
 
     spec: EmbeddingSpec
@@ -126,6 +140,11 @@ class Release:
 
         It says so if bounds or values of the schema were learned by a release that isn't among the
         ``earlier`` ones: what that cost is neither in here nor in :meth:`verify`.
+
+        Returns
+        -------
+        str
+            The statement.
         """
         if not self.private:
             return "NOT PRIVATE: made with insecure noise, for tests and benchmarks only."
@@ -225,7 +244,13 @@ class Release:
         return max(1.0, float(self.noisy_counts.sum()) / self.spec.count_steps)
 
     def mean_embedding(self) -> npt.NDArray[np.float64]:
-        """Estimate of ``mean_i phi(x_i) (x) y_i``, shape (n_classes, width)."""
+        """Estimate of ``mean_i phi(x_i) (x) y_i``, shape (n_classes, width).
+
+        Returns
+        -------
+        ndarray of shape (n_classes, width)
+            The estimate.
+        """
         return self.noisy_sums / (2.0**self.spec.lattice_bits * self.row_count)
 
     def class_proportions(self) -> npt.NDArray[np.float64]:
@@ -233,6 +258,11 @@ class Release:
 
         Counts below one row, which noise can produce, are raised to one row. Even where the count
         weight is 0 and no counts were released.
+
+        Returns
+        -------
+        ndarray of shape (n_classes,)
+            The proportions.
         """
         if self.spec.count_steps == 0:
             return np.full(self.spec.n_classes, 1 / self.spec.n_classes)
@@ -251,11 +281,24 @@ class Release:
 
         No pickle is involved, nothing but the fields of the release is written, time stamps are
         constant, and the file appears whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to; an existing file is replaced.
         """
         write_archive(path, *self.to_archive())
 
     def to_archive(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """What :meth:`save` writes: a header of JSON types, and arrays by name."""
+        """What :meth:`save` writes: a header of JSON types, and arrays by name.
+
+        Returns
+        -------
+        header : dict
+            Values that JSON can hold.
+        arrays : dict of str to ndarray
+            Arrays by name.
+        """
         header = {
             "format": _FORMAT,
             "version": _VERSION_WITH_EARLIER if self.earlier else _VERSION,
@@ -271,6 +314,16 @@ class Release:
     def load(cls, path: str | os.PathLike[str]) -> Release:
         """Read a release written by :meth:`save`, and verify it.
 
+        Parameters
+        ----------
+        path : str or path-like
+            A file written by :meth:`save`.
+
+        Returns
+        -------
+        Release
+            The release.
+
         Raises
         ------
         ReleaseError
@@ -282,7 +335,20 @@ class Release:
     def from_archive(
         cls, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
     ) -> Release:
-        """The release that :meth:`to_archive` made this of, verified; raises like :meth:`load`."""
+        """The release that :meth:`to_archive` made this of, verified; raises like :meth:`load`.
+
+        Parameters
+        ----------
+        header : mapping
+            As :meth:`to_archive` gives it.
+        arrays : mapping of str to ndarray
+            The same.
+
+        Returns
+        -------
+        Release
+            The release.
+        """
         arrays = dict(arrays)
         version = _VERSION_WITH_EARLIER if header.get("earlier") else _VERSION
         if header.get("format") != _FORMAT or header.get("version") != version:

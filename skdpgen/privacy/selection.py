@@ -113,6 +113,11 @@ class Repetitions:
 
         Rejection, in integers: propose a geometric number k, which has weights ``(1 - gamma)^k``,
         and accept it with probability ``prod (l + eta) / (l + 1)`` over l = 1 .. k - 1.
+
+        Returns
+        -------
+        int
+            K, at least 1.
         """
         gamma, gammas = self.gamma.as_integer_ratio()
         shape, shapes = float(self.shape).as_integer_ratio()

@@ -110,6 +110,11 @@ class SlicingRelease:
 
         It says so if bounds or values of the schema were learned by an earlier release, whose cost
         is neither in here nor in :meth:`verify`.
+
+        Returns
+        -------
+        str
+            The statement.
         """
         if not self.private:
             return "NOT PRIVATE: made with insecure noise, for tests and benchmarks only."
@@ -184,22 +189,45 @@ class SlicingRelease:
         return len(self.noisy_rows)
 
     def class_proportions(self) -> npt.NDArray[np.float64]:
-        """One class: a label is a column among others."""
+        """One class: a label is a column among others.
+
+        Returns
+        -------
+        ndarray of shape (1,)
+            A one.
+        """
         return np.ones(1)
 
     def projections(self) -> npt.NDArray[np.float64]:
-        """Noisy projections, one being the diameter; shape (n_rows, n_slices, slice_dim)."""
+        """Noisy projections, one being the diameter; shape (n_rows, n_slices, slice_dim).
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_slices, slice_dim)
+            The projections.
+        """
         shape = self.n_rows, self.n_slices, self.slice_dim
         return self.noisy_rows.reshape(shape) / 2.0**self.value_bits
 
     def direction_matrix(self) -> npt.NDArray[np.float64]:
-        """Directions, so that encoded rows times this plus noise are the projections."""
+        """Directions, so that encoded rows times this plus noise are the projections.
+
+        Returns
+        -------
+        ndarray of shape (dimension, n_slices * slice_dim)
+            The directions.
+        """
         return self.directions / 2.0**self.direction_bits
 
     def column_weights(self) -> npt.NDArray[np.float64]:
         """Weight of each coordinate of an encoded row, shape (dimension,).
 
         Numbers in [0, 1] and one-hot indicators, times this, are what the directions project.
+
+        Returns
+        -------
+        ndarray of shape (dimension,)
+            The weights.
         """
         return self.layout.column_weights()
 
@@ -211,11 +239,25 @@ class SlicingRelease:
     # -- storage ----------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the release to a file without pickle, whole or not at all."""
+        """Write the release to a file without pickle, whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to; an existing file is replaced.
+        """
         write_archive(path, *self.to_archive())
 
     def to_archive(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """What :meth:`save` writes: a header of JSON types, and arrays by name."""
+        """What :meth:`save` writes: a header of JSON types, and arrays by name.
+
+        Returns
+        -------
+        header : dict
+            Values that JSON can hold.
+        arrays : dict of str to ndarray
+            Arrays by name.
+        """
         header = {
             "format": _FORMAT,
             "version": _VERSION,
@@ -228,6 +270,16 @@ class SlicingRelease:
     def load(cls, path: str | os.PathLike[str]) -> SlicingRelease:
         """Read a release written by :meth:`save`, and verify it.
 
+        Parameters
+        ----------
+        path : str or path-like
+            A file written by :meth:`save`.
+
+        Returns
+        -------
+        SlicingRelease
+            The release.
+
         Raises
         ------
         ReleaseError
@@ -239,7 +291,20 @@ class SlicingRelease:
     def from_archive(
         cls, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
     ) -> SlicingRelease:
-        """The release that :meth:`to_archive` made this of, verified; raises like :meth:`load`."""
+        """The release that :meth:`to_archive` made this of, verified; raises like :meth:`load`.
+
+        Parameters
+        ----------
+        header : mapping
+            As :meth:`to_archive` gives it.
+        arrays : mapping of str to ndarray
+            The same.
+
+        Returns
+        -------
+        SlicingRelease
+            The release.
+        """
         arrays = dict(arrays)
         if header.get("format") != _FORMAT or header.get("version") != _VERSION:
             raise ReleaseError(

@@ -46,6 +46,15 @@ class EmbeddingSpec:
     One is ``2**lattice_bits`` lattice steps, as many as let a row's squared norm fit into int64,
     and at most 2^26: a row then adds at most ``16 * 2**26 = 2**30`` steps to a coordinate, and
     int64 sums are exact for any table of fewer than 2^33 rows.
+
+    Examples
+    --------
+    >>> spec = EmbeddingSpec(n_signed=200, group_widths=(3, 2), n_classes=2, count_weight=0.2)
+    >>> spec.width, spec.lattice_bits
+    (205, 26)
+    >>> one = 4**spec.lattice_bits
+    >>> round(spec.sensitivity_squared("add-remove") / one, 2)
+    1.44
     """
 
     n_signed: int

@@ -85,6 +85,16 @@ def load_release(path: str | os.PathLike[str]) -> Release | SlicingRelease:
 def is_model(path: str | os.PathLike[str]) -> bool:
     """Whether a file says that it is a model, and not a release alone.
 
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Returns
+    -------
+    bool
+        False for a release.
+
     Raises
     ------
     OSError

@@ -190,7 +190,13 @@ class ReleaseSynthesizer(CallbackSupport, BaseEstimator):  # type: ignore[misc]
         return self._codec.decode(rows, labels)
 
     def privacy_statement(self) -> str:
-        """What the release promises, and what was spent in total, in plain words."""
+        """What the release promises, and what was spent in total, in plain words.
+
+        Returns
+        -------
+        str
+            The statement.
+        """
         check_is_fitted(self, "release_")
         statement = self.release_.statement()
         ledger: PrivacyLedger | None = getattr(self, "ledger_", None)

@@ -17,8 +17,12 @@ def test_a_file_appears_when_it_is_complete(tmp_path):
 def test_a_failure_leaves_what_was_there_and_nothing_else(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("old")
-    with pytest.raises(KeyboardInterrupt), replaced(path) as part:
+
+    def fail(part):
         part.write_text("half")
         raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), replaced(path) as part:
+        fail(part)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
