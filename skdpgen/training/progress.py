@@ -40,6 +40,7 @@ def watching(listener: Listener) -> Iterator[None]:
     Yields
     ------
     None
+        Nothing.
 
     Examples
     --------
