@@ -13,10 +13,11 @@ from scipy.optimize import minimize_scalar
 from ..exceptions import PrivacyParameterError, ReleaseError
 from ..privacy.composition import Charge, add_up, total_epsilon
 from ..privacy.entries import Adjacency, LedgerEntry
-from ..privacy.release import Release
+from ..privacy.statements import learned_before
 
 if TYPE_CHECKING:
     from ..privacy.ledger import PrivacyLedger
+    from ..privacy.release import Release
     from ..privacy.slicing_release import SlicingRelease
 
     AnyRelease = Release | SlicingRelease
@@ -157,7 +158,7 @@ def promise_of(release: AnyRelease | None, ledger: PrivacyLedger | None) -> Prom
         return None
     charges = _charges_of_ledger(ledger) if ledger is not None else []
     if not charges and release is not None:
-        charges = [_spends(release)]
+        charges = [release.spends]
     entries = [entry for charge in charges for entry in charge]
     relation = _relation(entries, ledger)
     delta = _delta(entries, release, ledger)
@@ -184,34 +185,13 @@ def promise_of(release: AnyRelease | None, ledger: PrivacyLedger | None) -> Prom
         n_rows=None if release is None else release.n_rows,
         verified=verified,
         refusal=refusal,
-        incomplete=statement is not None and "cost is not included" in statement,
+        incomplete=release is not None
+        and learned_before(release.public, getattr(release, "earlier", ())),
         odds=odds(_profile(charges, relation, epsilon, delta)) if math.isfinite(epsilon) else None,
         entries=[] if ledger is None else ledger.to_records(),
         cap=_cap(ledger),
         remaining=None if _cap(ledger) is None or ledger is None else ledger.remaining(),
     )
-
-
-def _spends(release: AnyRelease) -> Charge:
-    """The release as the entries that a ledger would hold of it."""
-    if not isinstance(release, Release):
-        layout = release.layout
-        facts = release.noise_stddev, release.epsilon, release.delta, release.private
-        return (layout.entry(release.value_bits, *facts),)
-    if any(entry.repetitions is not None for entry in release.earlier):
-        return release.earlier  # it is a run of the selection, whose entry covers all runs
-    own = LedgerEntry(
-        "mean embedding",
-        release.sensitivity_squared,
-        release.noise_stddev,
-        release.adjacency,
-        release.unit,
-        release.rows_per_unit,
-        release.epsilon if release.private else math.inf,
-        release.delta,
-        release.private,
-    )
-    return (*release.earlier, own)
 
 
 def _charges_of_ledger(ledger: PrivacyLedger) -> list[Charge]:

@@ -86,7 +86,7 @@ RULES = {
     ),
     "links": Rule(
         0.8,
-        0.5,
+        0.4,
         True,
         "share of the dependence between pairs of columns that survives; 0 for columns that were "
         "shuffled one by one",
@@ -254,7 +254,7 @@ def _links(fidelity: Any, publishable: bool) -> Finding:
     kept = float(fidelity.dependence_kept)
     level = RULES[topic].level(kept)
     if level == "unknown":
-        detail = "The real columns aren't linked, or too few of them could be measured."
+        detail = _sentence(fidelity.dependence_note)
         return Finding(topic, question, level, _WORDS[level], "No links to keep.", detail)
     headline = {
         "good": "Links between columns are kept.",
