@@ -27,10 +27,11 @@ WITHOUT_EXAMPLE = {
         "CopyResult",
         "EpsilonAudit",
         "FidelityResult",
+        "Finding",
         "LedgerEntry",
         "MMDErrorBound",
         "MembershipResult",
-        "PrivacyCheck",
+        "Report",
         "SlicingRelease",
         "TSTRResult",
         "TrainingResult",
@@ -125,7 +126,8 @@ def test_docstrings_say_what_goes_in_and_comes_out(name):
 def _describes_fields(cls):
     described = re.findall(r"(?m)^ {0,4}(\w[\w, ]*?)(?: :|$)", inspect.cleandoc(cls.__doc__))
     words = {word for line in described for word in re.split(r",\s*", line)}
-    return {field.name for field in dataclasses.fields(cls)} <= words
+    fields = {field.name for field in dataclasses.fields(cls) if not field.name.startswith("_")}
+    return fields <= words
 
 
 def _takes_something(function):
@@ -175,7 +177,7 @@ def test_markdown_becomes_restructured_text(monkeypatch):
     convert = importlib.import_module("markdown_to_rst").convert
     markdown = (
         "# Title\n\nText with *em*, **bold**, `code_` and mu_d <= 2^16.\n\n"
-        "- one\n  and more\n- two\n\n    literal\n\n```math\nx^2\n```\n\n"
+        "- one\n  and more\n- two\n\nAnd\n\n    literal\n\n```math\nx^2\n```\n\n"
         "| a | b |\n|---|---|\n| 0.1-0.2 | `c` |\n"
     )
     assert convert(markdown).split("\n") == [
@@ -187,6 +189,8 @@ def test_markdown_becomes_restructured_text(monkeypatch):
         "* one and more",
         "",
         "* two",
+        "",
+        "And",
         "",
         ".. code-block:: text",
         "",
@@ -203,6 +207,6 @@ def test_markdown_becomes_restructured_text(monkeypatch):
         "   * - a",
         "     - b",
         "   * - 0.1\N{NON-BREAKING HYPHEN}0.2",
-        r"     - \ ``c``\ ",
+        "     - ``c``",
         "",
     ]

@@ -37,7 +37,8 @@ A schema says what is public about each column. Write down what a codebook or co
 ("ages are 0 to 120"); don't look into the rows, for a bound read off them gives a person away.
 
   numbers      {numeric}
-               "dtype": "float" for decimals; "scale": "log1p" for amounts with a long tail
+               "dtype": "float" for decimals, "decimals": 2 rounds what comes out;
+               "scale": "log1p" for amounts with a long tail
   categories   {categorical}
                "other": "other" catches all the rest; "values": null learns the list privately
   ranks        {ordinal}

@@ -198,7 +198,9 @@ def fidelity(
     a, b = table(real, list(columns), "real"), table(synthetic, list(columns), "synthetic")
     values = {"real": values_of(a, columns), "synthetic": values_of(b, columns)}
     rng = np.random.default_rng(random_state)
-    pairs = _some(list(combinations(columns, 2)), MOST_PAIRS, rng)
+    every_pair = list(combinations(columns, 2))
+    pairs = _some(every_pair, MOST_PAIRS, rng)
+    some = len(pairs) < len(every_pair)
     empty = empty_note(a, b)
     rows = []
     kept: list[float] = []
@@ -235,7 +237,8 @@ def fidelity(
         dependence_note="" if known_shares else dependence_note,
         notes={**{n: f"left out: {why}" for n, why in known.left_out.items()}, **undefined},
         reads="Not private: reads all real rows without noise, so no epsilon covers these figures."
-        + known.reads,
+        + known.reads
+        + (f" Of {len(every_pair):,} pairs, {len(pairs):,} were drawn." if some else ""),
     )
 
 

@@ -84,6 +84,10 @@ class LossDisplay:
         synthesizer : synthesizer, sequence or mapping of them
             One, or several to compare; a mapping gives their names.
 
+        Returns
+        -------
+        LossDisplay
+
         Raises
         ------
         NotFittedError

@@ -138,6 +138,10 @@ class PrivacyCurveDisplay:
             A mapping gives their names. A release that needs earlier ones (learned bounds) has one
             curve with them. Several are compared, not added up: that does :meth:`from_ledger`.
 
+        Returns
+        -------
+        PrivacyCurveDisplay
+
         Raises
         ------
         InputError
@@ -174,6 +178,15 @@ class PrivacyCurveDisplay:
         """The curves of a ledger's spends, and of all of them together.
 
         Spends are drawn one by one where there are at most 8; the promised point is the cap.
+
+        Parameters
+        ----------
+        ledger : PrivacyLedger
+            Of a fitted synthesizer, or one of your own.
+
+        Returns
+        -------
+        PrivacyCurveDisplay
         """
         entries = ledger.entries
         if not entries:

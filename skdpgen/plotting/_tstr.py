@@ -84,11 +84,31 @@ class TSTRDisplay:
 
     @classmethod
     def from_result(cls, result: TSTRResult) -> Self:
-        """The scores of a result of :func:`skdpgen.evaluation.tstr`."""
+        """Take the scores of a result.
+
+        Parameters
+        ----------
+        result : TSTRResult
+            Of :func:`skdpgen.evaluation.tstr`.
+
+        Returns
+        -------
+        TSTRDisplay
+        """
         return cls(result.scores, result.target, result.metrics)
 
     def summary(self, metric: str) -> str:
-        """What the picture of a metric says, as a sentence."""
+        """What the picture of a metric says, as a sentence.
+
+        Parameters
+        ----------
+        metric : str
+            One of :attr:`metrics`.
+
+        Returns
+        -------
+        str
+        """
         means = {who: self._of(metric, who).mean() for who in ("synthetic", "real", "chance")}
         name = _WORDS.get(metric, metric)
         start = f"Predicting {short(self.target, 40)}: "

@@ -162,6 +162,12 @@ class Finding:
 class Verdict:
     """Four findings.
 
+    Parameters
+    ----------
+    columns, links, learning, privacy : Finding
+        Whether single columns agree, whether relations of columns do, whether models can be
+        trained on the rows, and what was promised.
+
     Examples
     --------
     >>> from skdpgen.reporting import report

@@ -213,14 +213,16 @@ def test_a_learned_schema_is_taken_as_declared():
 def test_a_pair_of_ones_own():
     table = pd.DataFrame({"age": [30, 60, 40], "city": ["a", None, "c"], "smoker": ["no"] * 3})
     other = table.assign(smoker=["no", "no", "yes"])
-    audit = empirical_epsilon(merf(), (table, other), n_runs=20)
+    audit = empirical_epsilon(merf(), (table, other), n_runs=20, confidence=SURE)
     assert (audit.group, audit.verdict) == (1, "consistent")
     assert "not private" in audit.reads
     both = table.assign(smoker=["no", "yes", "yes"])
-    assert empirical_epsilon(merf(), (table, both), n_runs=20).group == 2
+    assert empirical_epsilon(merf(), (table, both), n_runs=20, confidence=SURE).group == 2
     units = merf(rows_per_unit=2)
-    assert empirical_epsilon(units, (table, both), n_runs=20).group == 1
-    smaller = empirical_epsilon(merf(adjacency="add-remove"), (table, table[:2]), n_runs=20)
+    assert empirical_epsilon(units, (table, both), n_runs=20, confidence=SURE).group == 1
+    smaller = empirical_epsilon(
+        merf(adjacency="add-remove"), (table, table[:2]), n_runs=20, confidence=SURE
+    )
     assert (smaller.group, smaller.verdict) == (1, "consistent")
 
 
@@ -253,7 +255,9 @@ def test_errors():
 
 
 def test_to_dict_is_plain():
-    audit = empirical_epsilon(merf(features=InteractionFeatures(4, orders=(2,))), n_runs=20)
+    audit = empirical_epsilon(
+        merf(features=InteractionFeatures(4, orders=(2,))), n_runs=20, confidence=SURE
+    )
     plain = json.loads(json.dumps(audit.to_dict(), allow_nan=False))
     assert plain["verdict"] == "consistent"
     assert plain["reads"] == "Read made-up rows only: nothing private."
