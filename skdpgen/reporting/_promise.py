@@ -13,6 +13,7 @@ from scipy.optimize import minimize_scalar
 from ..exceptions import PrivacyParameterError, ReleaseError
 from ..privacy.composition import Charge, add_up, total_epsilon
 from ..privacy.entries import Adjacency, LedgerEntry
+from ..privacy.shares import nominal_mu
 from ..privacy.statements import learned_before
 
 if TYPE_CHECKING:
@@ -76,6 +77,9 @@ class Promise:
         Why it refused.
     incomplete : bool
         Whether the release says that its schema cost something which isn't included.
+    foreign : bool
+        Whether the ledger doesn't hold what the release spent: it is another table's, or the total
+        isn't known.
     odds : Odds or None
         Of the guarantee; None where nothing is promised.
     entries : list of dict
@@ -98,6 +102,7 @@ class Promise:
     verified: float | None
     refusal: str
     incomplete: bool
+    foreign: bool
     odds: Odds | None
     entries: list[dict[str, Any]]
     cap: tuple[float, float] | None
@@ -157,7 +162,7 @@ def promise_of(release: AnyRelease | None, ledger: PrivacyLedger | None) -> Prom
     if release is None and ledger is None:
         return None
     charges = _charges_of_ledger(ledger) if ledger is not None else []
-    if not charges and release is not None:
+    if ledger is None and release is not None:
         charges = [release.spends]
     entries = [entry for charge in charges for entry in charge]
     relation = _relation(entries, ledger)
@@ -171,6 +176,7 @@ def promise_of(release: AnyRelease | None, ledger: PrivacyLedger | None) -> Prom
         epsilon = 0.0
     if not private:
         epsilon = math.inf
+    foreign = ledger is not None and release is not None and not _holds(entries, release)
     verified, refusal = _verified(release)
     statement = None if release is None else release.statement()
     return Promise(
@@ -187,10 +193,34 @@ def promise_of(release: AnyRelease | None, ledger: PrivacyLedger | None) -> Prom
         refusal=refusal,
         incomplete=release is not None
         and learned_before(release.public, getattr(release, "earlier", ())),
-        odds=odds(_profile(charges, relation, epsilon, delta)) if math.isfinite(epsilon) else None,
+        foreign=foreign,
+        odds=None
+        if foreign or not math.isfinite(epsilon)
+        else odds(_profile(charges, relation, epsilon, delta)),
         entries=[] if ledger is None else ledger.to_records(),
         cap=_cap(ledger),
         remaining=None if _cap(ledger) is None or ledger is None else ledger.remaining(),
+    )
+
+
+def _holds(entries: Sequence[LedgerEntry], release: AnyRelease) -> bool:
+    """Whether there is an entry for everything that the release spent.
+
+    By noise relative to sensitivity: where a domain is learned before, lattices aren't known yet
+    when the ledger is charged.
+    """
+
+    def facts(entry: LedgerEntry) -> tuple[object, ...]:
+        return entry.adjacency, entry.unit, entry.n_directions, entry.repetitions
+
+    return all(
+        any(
+            facts(entry) == facts(spend)
+            and math.isclose(nominal_mu(entry), nominal_mu(spend), rel_tol=1e-9)
+            for entry in entries
+            if entry.noise_stddev > 0
+        )
+        for spend in release.spends
     )
 
 

@@ -358,6 +358,10 @@ def _privacy(promise: Promise | None) -> Finding:
     if promise.statement is not None and promise.verified is None:
         detail = f"The release contradicts itself: {_sentence(promise.refusal)}"
         return Finding(topic, question, "poor", "Broken", "Don't rely on it.", detail, math.inf)
+    if promise.foreign:
+        detail = "The ledger doesn't hold what the release spent, so the total isn't known."
+        headline = "The ledger isn't that of the release."
+        return Finding(topic, question, "poor", "Broken", headline, detail, math.inf)
     if promise.n_rows and promise.delta * promise.n_rows > 1:
         detail = "Delta is larger than one over the number of rows: that allows publishing a row."
         return Finding(topic, question, "poor", "Weak", "The promise is empty.", detail, math.inf)

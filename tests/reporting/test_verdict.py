@@ -151,6 +151,7 @@ def promise():
         ({"incomplete": True}, "fair", "Reasonable"),
         ({"private": False, "epsilon": math.inf}, "poor", "Not private"),
         ({"statement": "said", "refusal": "it lies"}, "poor", "Broken"),
+        ({"foreign": True}, "poor", "Broken"),
         ({"n_rows": 1000}, "good", "Strong"),
         ({"n_rows": 200_000}, "poor", "Weak"),
         ({"odds": None}, "good", "Strong"),
