@@ -168,7 +168,7 @@ class PrivacyCurveDisplay:
                     f"release_ of a synthesizer, or load the file with Release.load."
                 )
             one.verify()
-            entries = _entries(one)
+            entries = one.spends
             if not one.private:
                 notes.append(f"{name}: {one.statement()}")
                 continue
@@ -312,28 +312,6 @@ class PrivacyCurveDisplay:
                 ha="right" if far else "left",
                 color=MUTED,
             )
-
-
-def _entries(release: Release | SlicingRelease) -> tuple[LedgerEntry, ...]:
-    """What a release and those that it needs spent."""
-    if isinstance(release, SlicingRelease):
-        facts = release.value_bits, release.noise_stddev, release.epsilon, release.delta
-        return (release.layout.entry(*facts, release.private),)
-    if any(entry.repetitions is not None for entry in release.earlier):
-        # It is a run of that selection, and paid for with it.
-        return release.earlier
-    own = LedgerEntry(
-        "mean embedding",
-        release.sensitivity_squared,
-        release.noise_stddev,
-        release.adjacency,
-        release.unit,
-        release.rows_per_unit,
-        release.epsilon if release.private else math.inf,
-        release.delta,
-        release.private,
-    )
-    return (own, *release.earlier)
 
 
 def _of_entries(

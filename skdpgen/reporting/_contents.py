@@ -336,7 +336,8 @@ def _commands(release: Any) -> str:
         f"from {origin} import {kind}\n\n"
         f'release = {kind}.load("table.release")  # verifies what the file says\n'
         f"print(release.statement())\n"
-        f"print(release.verify())  # epsilon, computed again"
+        f"print(release.verify())  # epsilon, computed again\n\n"
+        f"# the same on the command line: skdpgen inspect table.release"
     )
 
 
