@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
-import numpy.typing as npt
 
 from ._errors import AFTER_THE_CHARGE, CommandError, describe
 from ._files import check_output, existing, force_option, output
@@ -20,6 +18,9 @@ from ._output import Output, with_output
 from .schemas import misfits, read_schema
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from skdpgen.privacy.ledger import PrivacyLedger
     from skdpgen.privacy.release import Release
     from skdpgen.privacy.slicing_release import SlicingRelease
@@ -165,6 +166,8 @@ def fit(
 
 
 def _rows_to_fit(n_rows: int, share: float, seed: int) -> npt.NDArray[np.int64]:
+    import numpy as np
+
     return np.flatnonzero(~held_out(n_rows, share, seed))
 
 
@@ -244,6 +247,8 @@ def split(
         raise click.UsageError("the two outputs need different names.")
     for target in (train_output, test_output):
         check_output(target, force=force, inputs=[data])
+
+    import numpy as np
 
     from skdpgen.data.files import read_table, write_table
 

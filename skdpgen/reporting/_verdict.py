@@ -86,7 +86,7 @@ RULES = {
     ),
     "links": Rule(
         0.8,
-        0.5,
+        0.4,
         True,
         "share of the dependence between pairs of columns that survives; 0 for columns that were "
         "shuffled one by one",
@@ -161,6 +161,12 @@ class Finding:
 @dataclass(frozen=True)
 class Verdict:
     """Four findings.
+
+    Parameters
+    ----------
+    columns, links, learning, privacy : Finding
+        Whether single columns agree, whether relations of columns do, whether models can be
+        trained on the rows, and what was promised.
 
     Examples
     --------
@@ -254,7 +260,7 @@ def _links(fidelity: Any, publishable: bool) -> Finding:
     kept = float(fidelity.dependence_kept)
     level = RULES[topic].level(kept)
     if level == "unknown":
-        detail = "The real columns aren't linked, or too few of them could be measured."
+        detail = _sentence(fidelity.dependence_note)
         return Finding(topic, question, level, _WORDS[level], "No links to keep.", detail)
     headline = {
         "good": "Links between columns are kept.",
@@ -352,6 +358,10 @@ def _privacy(promise: Promise | None) -> Finding:
     if promise.statement is not None and promise.verified is None:
         detail = f"The release contradicts itself: {_sentence(promise.refusal)}"
         return Finding(topic, question, "poor", "Broken", "Don't rely on it.", detail, math.inf)
+    if promise.foreign:
+        detail = "The ledger doesn't hold what the release spent, so the total isn't known."
+        headline = "The ledger isn't that of the release."
+        return Finding(topic, question, "poor", "Broken", headline, detail, math.inf)
     if promise.n_rows and promise.delta * promise.n_rows > 1:
         detail = "Delta is larger than one over the number of rows: that allows publishing a row."
         return Finding(topic, question, "poor", "Weak", "The promise is empty.", detail, math.inf)
