@@ -153,13 +153,19 @@ def context_of(
         "missing": _missing(synthetic, measured),
         "pairs": [] if not compared else _pairs(measured.fidelity),
         "k_marginal": [] if not compared else _known(measured.fidelity.k_marginal, "score"),
-        "copying": None if measured.privacy_check is None else [measured.privacy_check.summary()],
+        "copying": None
+        if measured.privacy_check is None
+        else measured.privacy_check.summary().splitlines(),
         "limits": LIMITS,
         "settings": _settings(release),
         "commands": _commands(release),
         "versions": versions(),
         "references": REFERENCES,
     }
+
+
+def _paragraphs(check: Any) -> list[str] | None:
+    return None if check is None else check.summary().splitlines()
 
 
 def _neighbors(promise: Promise) -> str:

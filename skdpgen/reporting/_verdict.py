@@ -197,7 +197,9 @@ class Verdict:
         return findings
 
 
-def judge(promise: Promise | None, fidelity: Any, tstr: Any, *, publishable: bool) -> Verdict:
+def judge(
+    promise: Promise | None, fidelity: Any, tstr: Any, check: Any = None, *, publishable: bool
+) -> Verdict:
     """Apply the rules.
 
     Parameters
@@ -206,6 +208,8 @@ def judge(promise: Promise | None, fidelity: Any, tstr: Any, *, publishable: boo
         What was promised.
     fidelity, tstr : FidelityResult and TSTRResult, or None
         What was measured.
+    check : PrivacyCheck, CopyResult, EpsilonAudit, MembershipResult or None
+        A check that looks for faults. One that it finds counts; that it finds none doesn't.
     publishable : bool
         Whether nothing may be measured, which the findings then give as their reason.
     """
@@ -213,7 +217,7 @@ def judge(promise: Promise | None, fidelity: Any, tstr: Any, *, publishable: boo
         _columns(fidelity, publishable),
         _links(fidelity, publishable),
         _learning(tstr, publishable),
-        _privacy(promise),
+        _fault() if _found_fault(check) else _privacy(promise),
     )
 
 
@@ -331,6 +335,23 @@ def _mean_scores(tstr: Any) -> tuple[str, dict[str, float]] | None:
         if not (math.isnan(found["synthetic"]) or math.isnan(found["chance"])):
             return metric, found
     return None
+
+
+def _found_fault(check: Any) -> bool:
+    # What a check of everything, of copies, and of a claim call it.
+    return any(bool(getattr(check, name, False)) for name in ("alarms", "copying", "violated"))
+
+
+def _fault() -> Finding:
+    return Finding(
+        "privacy",
+        "Privacy promised",
+        "poor",
+        "Fault found",
+        "A check found a fault: don't publish the table.",
+        "Whatever was promised, something is wrong. See the checks below.",
+        math.inf,
+    )
 
 
 def _privacy(promise: Promise | None) -> Finding:

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from skdpgen import Schema
+from skdpgen.evaluation import copy_check
 from skdpgen.exceptions import InputError
 from skdpgen.reporting import report
 
@@ -111,6 +112,22 @@ def test_worst_columns_come_first(shop):
 def test_the_ledger_and_its_cap(good_page, shop):
     assert "mean embedding" in good_page.html
     assert "The ledger refuses more than epsilon = 2 at delta = 1e-05" in good_page.html
+
+
+def test_a_copied_table_is_called_one(shop, page_of):
+    check = copy_check(shop.real, shop.real, shop.test, schema=shop.schema)
+    page = page_of(shop.real, privacy_check=check)
+    assert (page.verdict.privacy.level, page.verdict.privacy.label) == ("poor", "Fault found")
+    assert "As to privacy: A check found a fault" in page.html
+    assert page.to_dict()["privacy_check"]["copying"]
+
+
+def test_a_check_without_alarm_is_no_praise(shop, page_of, good_page):
+    check = copy_check(shop.good, shop.real, shop.test, schema=shop.schema)
+    page = page_of(shop.good, privacy_check=check)
+    assert page.verdict.privacy == good_page.verdict.privacy
+    assert "no evidence of privacy: only the promise above is" in page.html
+    assert "CopyResult" not in page.html
 
 
 def test_insecure_noise_is_red(shop):
