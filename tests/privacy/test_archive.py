@@ -5,6 +5,7 @@ import json
 import os
 import pickle
 import stat
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -177,3 +178,17 @@ def test_the_header_is_plain_json(path):
         assert archive.testzip() is None
         assert json.loads(archive.read("header.json")) == HEADER
         assert archive.namelist() == ["header.json", *(f"{name}.npy" for name in ARRAYS)]
+
+
+def test_no_more_is_unpacked_than_the_file_says(path):
+    n = 2**26
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", b" " * n)
+    path.write_bytes(path.read_bytes().replace(n.to_bytes(4, "little"), (2).to_bytes(4, "little")))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ReleaseError):
+            read_archive(path)
+        assert tracemalloc.get_traced_memory()[1] < n / 8
+    finally:
+        tracemalloc.stop()
