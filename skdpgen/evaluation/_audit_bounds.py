@@ -6,12 +6,14 @@ import math
 
 from scipy.optimize import brentq
 from scipy.special import betaincinv, ndtri
-from scipy.stats import nct
+from scipy.stats import chi2, nct
 
 __all__ = ["clopper_pearson", "counting_mu", "critical_t", "noncentrality_lower"]
 
 # Standard deviations between which a root is looked for: tails of 1e-15.
 _REACH = 10.0
+# Beyond it, as where there is no noise at all, scipy's noncentral t fails.
+_LARGE_T = 1000.0
 
 
 def noncentrality_lower(t: float, df: float, alpha: float) -> float:
@@ -22,7 +24,7 @@ def noncentrality_lower(t: float, df: float, alpha: float) -> float:
     Parameters
     ----------
     t, df : float
-        The statistic and its degrees of freedom.
+        The statistic, which may be infinite, and its degrees of freedom.
     alpha : float
         In (0, 1).
 
@@ -31,6 +33,9 @@ def noncentrality_lower(t: float, df: float, alpha: float) -> float:
     float
         The noncentrality under which a statistic of at least ``t`` has the probability ``alpha``.
     """
+    if t > _LARGE_T:
+        # Only the spread is uncertain there; the normal error below is a safe allowance.
+        return t * math.sqrt(chi2.ppf(alpha, df) / df) - _REACH
     spread = math.sqrt(1 + t * t / (2 * df))
     low, high = t - _REACH * spread, t + _REACH * spread
     return float(brentq(lambda d: nct.sf(t, df, d) - alpha, low, high))
