@@ -186,7 +186,7 @@ def empirical_epsilon(
     :math:`\epsilon` follows from the profile of the Gaussian mechanism at delta.
 
     A single number without noise would hardly show in that sum, so the same is computed for each
-    number by itself, at a confidence for all of them together (Bonferroni): the larger bound counts.
+    number by itself, at a confidence for all of them (Bonferroni). The larger bound counts.
 
     Beside it stands a bound without normality: with the threshold in the middle, how often each
     table falls above it has Clopper-Pearson bounds, and a :math:`\mu`-GDP mechanism allows no test
