@@ -224,7 +224,7 @@ def _save(release: Release | SlicingRelease, target: Path) -> None:
     show_default=True,
     help="Share to put aside.",
 )
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=int, help="The same split every time; as secret as the rows are.")
 @click.option("--unit", metavar="COLUMN", help="Keep rows with the same value here together.")
 @click.option("--train-output", type=output, required=True, help="Rows to fit on.")
 @click.option("--test-output", type=output, required=True, help="Rows to judge with.")
@@ -234,7 +234,7 @@ def split(
     out: Output,
     data: Path,
     share: float,
-    seed: int,
+    seed: int | None,
     unit: str | None,
     train_output: Path,
     test_output: Path,
@@ -242,7 +242,7 @@ def split(
 ) -> None:
     """Put a share of the rows aside, to judge with what `fit` has never seen.
 
-    Both parts are as private as DATA.
+    Every row, or all rows of a unit, by a toss of a coin. Both parts are as private as DATA.
     """
     if train_output.resolve() == test_output.resolve():
         raise click.UsageError("the two outputs need different names.")
@@ -257,8 +257,12 @@ def split(
     if unit is not None and unit not in table.columns:
         raise CommandError(f"--unit {unit}: the data have no such column.")
     # Rows that belong together have one number.
-    part = np.arange(len(table)) if unit is None else table[unit].factorize()[0]
-    test = held_out(int(part.max(initial=-1)) + 1, share, seed)[part]
+    together = np.arange(len(table)) if unit is None else table[unit].factorize(False, False)[0]
+    # Each by a coin of its own, so that one who comes or goes moves nobody else to the other part:
+    # what is promised of releases of one part is true of all rows then. A share drawn of the whole,
+    # or coins that somebody knows beside the order of rows, would move others.
+    coins = np.random.default_rng(seed).random(int(together.max(initial=-1)) + 1)
+    test = (coins < share)[together]
     write_table(table[test], test_output)
     write_table(table[~test], train_output)
     out.result = {"train": train_output, "test": test_output, "share": share, "seed": seed}
