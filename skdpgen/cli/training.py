@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Iterable, Mapping
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -193,7 +195,8 @@ def _trained(
     kind = synthesizer_class(release)
     settings = {"random_state": seed, **(params or {})}
     settings.update(_generator_for(settings))
-    with out.training("Training"):
+    # With verbose=1 a training prints; results alone belong on standard output.
+    with out.training("Training"), redirect_stdout(sys.stderr):
         return kind.from_release(release, **settings)
 
 

@@ -153,3 +153,9 @@ def test_values():
     ]  # fmt: skip
     assert _values("1, mlp") == [1, "mlp"]
     assert json.dumps(_values("0.03,0.1")) == "[0.03, 0.1]"
+
+
+def test_a_training_that_prints_leaves_standard_output_alone(folder, release):
+    target = folder.path / "a.model"
+    settings = ("--set", "n_steps=2", "--set", "verbose=2")
+    assert folder.json("retrain", release, "-o", target, *settings)["steps"] == 2
