@@ -165,9 +165,9 @@ def main() -> None:
     )
     small = rates(schema, n_audits=100, n_runs=20, confidence=0.8)
     notes = f"""
-Each audit makes {RUNS} releases of each of two neighboring tables (SlicedRows: a few releases of up to
-50,000 equal rows) with the code that `fit` runs, at delta = {DELTA:g} and with the schema of Fair's
-survey. Lower bound: what the audit can say about sound code, mean of {fits} audits at
+Each audit makes {RUNS} releases of each of two neighboring tables (SlicedRows: a few releases of
+up to 50,000 equal rows) with the code that `fit` runs, at delta = {DELTA:g} and with the schema of
+Fair's survey. Lower bound: what the audit can say about sound code, mean of {fits} audits at
 confidence 0.9999. Power: probability, in closed form, that halved noise is found. With two standard
 deviations between the tables, {runs_needed()} runs a side miss halved noise with a probability
 below 1e-6. At epsilon = 0.1 noisy rows would need more than 50,000 rows of each table: the audit

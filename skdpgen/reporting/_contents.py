@@ -153,13 +153,19 @@ def context_of(
         "missing": _missing(synthetic, measured),
         "pairs": [] if not compared else _pairs(measured.fidelity),
         "k_marginal": [] if not compared else _known(measured.fidelity.k_marginal, "score"),
-        "copying": None if measured.privacy_check is None else [measured.privacy_check.summary()],
+        "copying": None
+        if measured.privacy_check is None
+        else measured.privacy_check.summary().splitlines(),
         "limits": LIMITS,
         "settings": _settings(release),
         "commands": _commands(release),
         "versions": versions(),
         "references": REFERENCES,
     }
+
+
+def _paragraphs(check: Any) -> list[str] | None:
+    return None if check is None else check.summary().splitlines()
 
 
 def _neighbors(promise: Promise) -> str:
@@ -336,7 +342,8 @@ def _commands(release: Any) -> str:
         f"from {origin} import {kind}\n\n"
         f'release = {kind}.load("table.release")  # verifies what the file says\n'
         f"print(release.statement())\n"
-        f"print(release.verify())  # epsilon, computed again"
+        f"print(release.verify())  # epsilon, computed again\n\n"
+        f"# the same on the command line: skdpgen inspect table.release"
     )
 
 

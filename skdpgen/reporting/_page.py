@@ -62,7 +62,8 @@ def lead(verdict: Verdict, publishable: bool) -> str:
         if len(measured) < 3:
             text = "What could be measured is good."
     else:
-        text = "The table is usable with care: look at what is only fair before you rely on it."
+        fair = " ".join(f.headline for f in measured if f.level == "fair")
+        text = f"Usable with care. {fair}"
     if verdict.privacy.level == "poor":
         text += f" As to privacy: {verdict.privacy.headline}"
     return text
