@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .copies import copy_check as copy_check
     from .membership import MembershipResult as MembershipResult
     from .membership import membership_inference as membership_inference
+    from .privacy import PrivacyCheck as PrivacyCheck
+    from .privacy import privacy_check as privacy_check
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
@@ -27,12 +29,14 @@ __getattr__, __dir__, __all__ = attach(
         "EpsilonAudit": "audit",
         "FidelityResult": "_fidelity",
         "MembershipResult": "membership",
+        "PrivacyCheck": "privacy",
         "TSTRResult": "_tstr",
         "copy_check": "copies",
         "empirical_epsilon": "audit",
         "fidelity": "_fidelity",
         "marginal_distances": "_marginals",
         "membership_inference": "membership",
+        "privacy_check": "privacy",
         "tstr": "_tstr",
     },
 )

@@ -206,7 +206,8 @@ def empirical_epsilon(
     >>> schema = {"target": "smoker", "columns": {
     ...     "age": {"kind": "numeric", "bounds": [18, 90], "dtype": "int"},
     ...     "smoker": {"kind": "label", "values": ["no", "yes"]}}}
-    >>> audit = empirical_epsilon(DPMERFSynthesizer(1.0, 1e-5, schema=schema), n_runs=50)
+    >>> synth = DPMERFSynthesizer(1.0, 1e-5, schema=schema)
+    >>> audit = empirical_epsilon(synth, n_runs=30, confidence=0.999999)
     >>> audit.verdict
     'consistent'
     """

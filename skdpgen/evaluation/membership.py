@@ -86,7 +86,7 @@ class MembershipResult:
         found = (
             "This VIOLATES the guarantee."
             if self.violated
-            else "The attack stays within the guarantee."
+            else "That is consistent with the guarantee."
         )
         return (
             f"An attacker who knows every other row and sees {seen} finds out whether a record was "

@@ -138,7 +138,7 @@ def test_the_threshold_separates_best():
 def test_the_ledger_is_left_alone_and_the_result_is_plain():
     ledger = PrivacyLedger(epsilon=1.0, delta=1e-5)
     synthesizer = merf(1.0, ledger=ledger)
-    result = membership_inference(synthesizer, TABLE, 1, n_shadows=10)
+    result = membership_inference(synthesizer, TABLE, 1, n_shadows=10, confidence=SURE)
     assert ledger.entries == ()
     assert "never publish" in result.shadow["warning"]
     plain = json.loads(json.dumps(result.to_dict(), allow_nan=False))
