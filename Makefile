@@ -32,6 +32,7 @@ lint: $(TEST)
 	$(BIN)/lint-imports
 
 doc: $(DOC)
+	rm -rf doc/api/generated  # pages of names that are gone would be warnings
 	$(BIN)/python -m sphinx -W --keep-going -b html doc doc/_build/html
 
 $(BIN)/python:
@@ -43,5 +44,6 @@ $(DEMO) $(TEST) $(DOC): $(VENV)/.installed-%: pyproject.toml constraints.txt | $
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .coverage .coverage.* .*_cache doc/_build doc/api/generated
+	rm -rf $(VENV) build dist *.egg-info .coverage .coverage.* .*_cache
+	rm -rf doc/_build doc/auto_examples doc/*/generated doc/sg_execution_times.rst
 	find skdpgen tests doc benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -59,7 +59,9 @@ def inline(text, link=None):
                 target = link(target) if link else None
             label = match["text"].strip("`")
             parts.append(rf"\ `{label} <{target}>`__\ " if target else escape(label))
-    return "".join([*parts, prose(text[end:])]).strip()
+    # Escaped spaces keep markup apart from letters; at the ends there are none.
+    joined = "".join([*parts, prose(text[end:])])
+    return joined.removeprefix("\\ ").removesuffix("\\ ").strip()
 
 
 def _table(rows, link):
@@ -112,7 +114,8 @@ def convert(markdown, link=None, level=0):
             stop = at
             while stop < len(lines) and (indented(lines[stop]) or not lines[stop].strip()):
                 stop += 1
-            out += _literal([text[4:] for text in lines[at:stop]], None)
+            body = "\n".join(text[4:] for text in lines[at:stop]).rstrip()
+            out += _literal(body.split("\n"), None)
             at = stop
         elif item := _ITEM.match(line):
             # An item is its first line and what is indented deeper than its mark.

@@ -3,6 +3,11 @@
 Its modules import nothing heavy before a command runs: help takes no time.
 """
 
-from .main import main
+from typing import TYPE_CHECKING
 
-__all__ = ["main"]
+from skdpgen._lazy import attach
+
+if TYPE_CHECKING:
+    from .app import main as main
+
+__getattr__, __dir__, __all__ = attach(__name__, {"main": "app"})

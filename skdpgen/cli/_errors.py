@@ -67,6 +67,12 @@ def describe(error: BaseException) -> tuple[str, int]:
     if isinstance(error, OSError) and error.strerror:
         where = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
         return f"{where}{error.strerror}", ERROR
+    if isinstance(error, ImportError) and error.name:
+        return (
+            f"the module {error.name} is missing: pip install 'skdpgen[plot,arrow]' brings what is "
+            f"optional",
+            ERROR,
+        )
     if isinstance(error, MemoryError):
         return "there is not enough memory", ERROR
     if isinstance(error, KeyboardInterrupt):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
 from ._errors import CommandError
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from skdpgen.data.schema import Schema
     from skdpgen.privacy.release import Release
     from skdpgen.privacy.slicing_release import SlicingRelease
@@ -42,6 +42,8 @@ def held_out(n_rows: int, share: float, seed: int) -> npt.NDArray[np.bool_]:
     >>> int(held_out(10, 0.2, 0).sum())
     2
     """
+    import numpy as np
+
     left_out = np.zeros(n_rows, dtype=bool)
     left_out[np.random.default_rng(seed).permutation(n_rows)[: round(share * n_rows)]] = True
     return left_out

@@ -55,7 +55,9 @@ def schema_arguments(entries: Mapping[str, Any]) -> dict[str, Any]:
             raise SchemaError(f"column {name!r} is declared twice.")
         columns[name] = entry
     labels = [n for n, e in columns.items() if isinstance(e, Mapping) and _is_label(e)]
-    target = entries.get("target", labels[0] if len(labels) == 1 else None)
+    target = entries.get("target")
+    if target is None and len(labels) == 1:  # a draft has null there
+        target = labels[0]
     if any(label != target for label in labels):
         raise SchemaError(
             f"column {next(n for n in labels if n != target)!r} is a label but not the "

@@ -35,7 +35,7 @@ __all__ = ["InteractionFeatureMap"]
 class InteractionFeatureMap:
     r"""Cosine-sine features of column subsets, with one-way tables beside them.
 
-    .. math:: \phi_f(x) = \exp\Big(i \sum_{j \in S_f} \theta_{fj}[c_j(x)]\Big)
+    .. math:: \phi_f(x) = \exp\Bigl(i \sum_{j \in S_f} \theta_{fj}[c_j(x)]\Bigr)
 
     with :math:`c_j(x)` the code of column j. For a category the phases :math:`\theta_{fj}` are
     independent and uniform; for the bins of a number they are :math:`2 \pi \omega_{fj}` times the

@@ -42,8 +42,6 @@ class AssociationDisplay:
         The columns.
     real, synthetic : array-like of shape (n_columns, n_columns)
         Associations, 0 to 1; NaN where undefined.
-    reads : str, default=""
-        Which private rows were read.
 
     Attributes
     ----------
@@ -68,20 +66,27 @@ class AssociationDisplay:
     synthetic ones.
     """
 
-    def __init__(
-        self, columns: Sequence[Any], real: Any, synthetic: Any, *, reads: str = ""
-    ) -> None:
+    def __init__(self, columns: Sequence[Any], real: Any, synthetic: Any) -> None:
         self.columns = tuple(columns)
         self.real = np.asarray(real, dtype=np.float64)
         self.synthetic = np.asarray(synthetic, dtype=np.float64)
         self.difference: Square = self.synthetic - self.real
-        self.reads = reads
 
     @classmethod
     def from_fidelity(cls, result: FidelityResult) -> Self:
-        """The associations of a result of :func:`skdpgen.evaluation.fidelity`."""
+        """Take the associations of a result.
+
+        Parameters
+        ----------
+        result : FidelityResult
+            Of :func:`skdpgen.evaluation.fidelity`.
+
+        Returns
+        -------
+        AssociationDisplay
+        """
         real, synthetic = result.associations["real"], result.associations["synthetic"]
-        return cls(list(real.columns), real, synthetic, reads=result.reads)
+        return cls(list(real.columns), real, synthetic)
 
     def summary(self) -> str:
         """The pair that changed most, as a sentence."""
@@ -111,7 +116,7 @@ class AssociationDisplay:
         size = (side * across + 3.0, (side + 1.7) * down + 0.8)
         with styled():
             plt = pyplot()
-            self.figure_, axes = plt.subplots(down, across, figsize=size, layout="compressed")
+            self.figure_, axes = plt.subplots(down, across, figsize=size, layout="constrained")
             self.axes_ = np.asarray(axes)
             head(self.figure_, self.summary(), "Read off the real rows: no epsilon covers it.")
             if not self.columns:
@@ -139,7 +144,14 @@ class AssociationDisplay:
     ) -> None:
         plt = pyplot()
         colors = plt.get_cmap(_COLORS).with_extremes(bad=_NO_VALUE)
-        ax.imshow(self._pairs(values), cmap=colors, vmin=-limit, vmax=limit, interpolation="none")
+        ax.imshow(
+            self._pairs(values),
+            cmap=colors,
+            vmin=-limit,
+            vmax=limit,
+            aspect="auto",
+            interpolation="none",
+        )
         ticks = np.arange(len(names))
         ax.set_xticks(ticks, names, rotation=90)
         ax.set_yticks(ticks, names if labeled else [])

@@ -41,8 +41,6 @@ _PANEL = (3.3, 2.3)
 # Room for the bar of missing values, in widths of the histogram.
 _GAP, _BAR = 0.05, 0.06
 _TICKS_APART = 0.16
-# Days over which a single date is drawn.
-_ONE_DATE = 1.0
 # Characters that fit above a panel.
 _TITLE = 28
 
@@ -86,8 +84,8 @@ class MarginalsDisplay:
     >>> display = MarginalsDisplay.from_tables(synthetic, real)
     >>> [(m.name, m.labels, m.real.tolist()) for m in display.marginals]
     [('age', ('20', '30', '50'), [0.25, 0.5, 0.25]), ('sex', ('m', 'f'), [0.5, 0.25])]
-    >>> display.plot().figure_.get_suptitle().splitlines()[0]
-    'How often each value occurs, in the synthetic and in the real rows.'
+    >>> [ax.get_title(loc="left") for ax in display.plot().axes_]
+    ['age', 'sex']
     """
 
     def __init__(
@@ -123,6 +121,10 @@ class MarginalsDisplay:
             off the synthetic ones where there are no real ones.
         columns : iterable of names, default=None
             Which columns, in this order. None takes all, but at most the first 60.
+
+        Returns
+        -------
+        MarginalsDisplay
 
         Raises
         ------
@@ -255,7 +257,8 @@ def _draw_bars(ax: Axes, marginal: Marginal) -> None:
         labels.append(marginal.missing_label)
     ax.set_yticks(np.arange(len(labels)), labels)
     ax.set_ylim(len(labels) - 0.4, -0.6)
-    ax.set_xlim(left=0)
+    # Room on the right: a bar that ends at the edge looks cut off.
+    ax.set_xlim(0, 1.05 * max(ax.dataLim.x1, 0.01))
     percent(ax, "x")
     ax.spines["bottom"].set_visible(False)
     quiet(ax, "x")
@@ -313,7 +316,7 @@ def _set_ticks(ax: Axes, marginal: Marginal, left: float, right: float) -> None:
     from matplotlib.ticker import MaxNLocator
 
     if marginal.kind == "dates":
-        ax.set_xticks(*_date_ticks(ax, left, right))
+        ax.set_xticks(*_date_ticks(ax, left, right, single=len(marginal.edges) == 2))
         return
     if marginal.log:
         values = _log_ticks(marginal)
@@ -333,11 +336,13 @@ def _set_ticks(ax: Axes, marginal: Marginal, left: float, right: float) -> None:
         ax.set_xlabel("logarithmic axis", color=MUTED)
 
 
-def _date_ticks(ax: Axes, left: float, right: float) -> tuple[list[float], list[str]]:
+def _date_ticks(
+    ax: Axes, left: float, right: float, *, single: bool
+) -> tuple[list[float], list[str]]:
     """A few dates; what they have in common stands below the first."""
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, num2date
 
-    if right - left <= _ONE_DATE:
+    if single:
         middle = (left + right) / 2
         return [middle], [num2date(middle).strftime("%Y-%m-%d")]
     locator = AutoDateLocator(minticks=2, maxticks=4)

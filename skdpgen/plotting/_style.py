@@ -135,8 +135,8 @@ def apart(names: Sequence[object], length: int = 24) -> list[str]:
 
 def wrapped(sentence: str, inches: float, size: float = 10) -> str:
     """A sentence on lines that fit a width at a font size in points."""
-    # A character of the default font is about half as wide as high.
-    return "\n".join(textwrap.wrap(sentence, max(12, int(inches * 72 / (0.53 * size)))))
+    # A character of the default font is little more than half as wide as high.
+    return "\n".join(textwrap.wrap(sentence, max(12, int(inches * 72 / (0.58 * size)))))
 
 
 def head(figure: Figure, sentence: str, second: str = "", handles: Sequence[Any] = ()) -> None:

@@ -84,11 +84,31 @@ class TSTRDisplay:
 
     @classmethod
     def from_result(cls, result: TSTRResult) -> Self:
-        """The scores of a result of :func:`skdpgen.evaluation.tstr`."""
+        """Take the scores of a result.
+
+        Parameters
+        ----------
+        result : TSTRResult
+            Of :func:`skdpgen.evaluation.tstr`.
+
+        Returns
+        -------
+        TSTRDisplay
+        """
         return cls(result.scores, result.target, result.metrics)
 
     def summary(self, metric: str) -> str:
-        """What the picture of a metric says, as a sentence."""
+        """What the picture of a metric says, as a sentence.
+
+        Parameters
+        ----------
+        metric : str
+            One of :attr:`metrics`.
+
+        Returns
+        -------
+        str
+        """
         means = {who: self._of(metric, who).mean() for who in ("synthetic", "real", "chance")}
         name = _WORDS.get(metric, metric)
         start = f"Predicting {short(self.target, 40)}: "
@@ -190,7 +210,7 @@ class TSTRDisplay:
         for row in rows[np.isnan(synthetic)]:
             ax.annotate(
                 "no score", (0.02, row), xycoords=("axes fraction", "data"), va="center",
-                color=MUTED,
+                color=MUTED, bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
             )  # fmt: skip
         ax.set_yticks(rows, apart([name.replace("_", " ") for name in estimators], 28))
         ax.set_ylim(len(estimators) - 0.4, -0.6)

@@ -156,6 +156,28 @@ class Release:
         change = f"{change} {unit} ({self.adjacency} adjacency)"
         return guarantee(self.epsilon, self.delta, change, self.public, self.earlier)
 
+    @property
+    def spends(self) -> tuple[LedgerEntry, ...]:
+        """What it takes to make it, as a ledger adds it up: the earlier releases and its own noise.
+
+        If it is the published run of a private selection, the entry of that covers all runs, this
+        one included. ``epsilon`` of the last entry is that of all together.
+        """
+        if any(entry.repetitions is not None for entry in self.earlier):
+            return self.earlier
+        own = LedgerEntry(
+            "mean embedding",
+            self.sensitivity_squared,
+            self.noise_stddev,
+            self.adjacency,
+            self.unit,
+            self.rows_per_unit,
+            self.epsilon if self.private else math.inf,
+            self.delta,
+            self.private,
+        )
+        return (*self.earlier, own)
+
     def verify(self) -> float:
         """Recompute epsilon from what the release recorded about itself.
 

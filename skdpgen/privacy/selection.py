@@ -169,7 +169,7 @@ def selection_renyi(order: float, mu: float, repetitions: Repetitions) -> float:
     r"""Renyi divergence of the best of K runs, each a Gaussian release with parameter ``mu``.
 
     .. math:: \varepsilon'(\lambda) = \varepsilon(\lambda)
-              + (1 + \eta)\Big(1 - \frac{1}{\hat\lambda}\Big) \varepsilon(\hat\lambda)
+              + (1 + \eta)\Bigl(1 - \frac{1}{\hat\lambda}\Bigr) \varepsilon(\hat\lambda)
               + \frac{(1 + \eta) \log(1/\gamma)}{\hat\lambda} + \frac{\log E[K]}{\lambda - 1}
 
     with :math:`\varepsilon(\lambda) = \lambda \mu^2 / 2`, at the best

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from skdpgen.exceptions import PrivacyParameterError, ReleaseError
 from skdpgen.privacy.accounting import check_epsilon_delta, gaussian_delta, gaussian_epsilon
 from skdpgen.privacy.archive import read_archive, write_archive
+from skdpgen.privacy.entries import LedgerEntry
 from skdpgen.privacy.noise import check_stddev
 from skdpgen.privacy.release import frozen
 from skdpgen.privacy.slicing_accounting import slicing_delta, slicing_epsilon
@@ -120,6 +121,12 @@ class SlicingRelease:
             return "NOT PRIVATE: made with insecure noise, for tests and benchmarks only."
         change = "replacing one row (replace-one adjacency)"
         return guarantee(self.epsilon, self.delta, change, self.public)
+
+    @property
+    def spends(self) -> tuple[LedgerEntry, ...]:
+        """What it takes to make it, as a ledger adds it up."""
+        facts = self.noise_stddev, self.epsilon, self.delta, self.private
+        return (self.layout.entry(self.value_bits, *facts),)
 
     def verify(self) -> float:
         """Recompute epsilon from what the release recorded about itself.

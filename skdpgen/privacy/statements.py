@@ -7,7 +7,7 @@ from typing import Any
 
 from skdpgen.privacy.entries import LedgerEntry
 
-__all__ = ["guarantee"]
+__all__ = ["guarantee", "learned_before"]
 
 _DOMAINS = {"private bounds", "private categories"}
 
@@ -43,7 +43,7 @@ learned by an earlier release, whose cost is not included.
     words = f"({_shortest(epsilon)}, {_shortest(delta)})-differentially private for {change}"
     if earlier:
         words += f", together with {' and '.join(entry.mechanism for entry in earlier)}"
-    if _learned_before(public, earlier):
+    if learned_before(public, earlier):
         words += (
             "; bounds or values of its schema were learned by an earlier release, whose cost is "
             "not included"
@@ -51,7 +51,8 @@ learned by an earlier release, whose cost is not included.
     return f"{words}."
 
 
-def _learned_before(public: Any, earlier: Sequence[LedgerEntry]) -> bool:
+def learned_before(public: Any, earlier: Sequence[LedgerEntry]) -> bool:
+    """Whether the schema among public facts cost something that isn't among ``earlier``."""
     # A column that a release learns for itself says true, one that came learned says "before".
     learned_here = any(entry.mechanism in _DOMAINS for entry in earlier)
     for column in _columns(public):

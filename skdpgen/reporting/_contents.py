@@ -40,16 +40,13 @@ _CONTENTS = (
     ("rules", "How the verdict is made"),
     ("reproduce", "Reproduce and cite"),
 )
+# Sections that a publishable page doesn't have.
+_MEASURED = ("learning", "links", "copying")
 _ABSENT = {
     "learning": "Not measured. Pass held-out real rows as test= (and the real rows that were "
     "learned from as real=, to compare), and a target.",
     "columns": "The synthetic columns alone. Pass the real rows as real= to compare.",
     "links": "Not measured. Pass the real rows as real=.",
-}
-_ABSENT_PUBLISHABLE = {
-    "learning": "Not on this page: scores take private rows.",
-    "columns": "The synthetic columns alone: a comparison takes private rows.",
-    "links": "Not on this page: a comparison takes private rows.",
 }
 
 
@@ -136,12 +133,12 @@ def context_of(
         "promise": promise,
         "verdict": verdict,
         # Without private rows only one of the questions has an answer.
-        "findings": sorted(verdict, key=lambda f: f.topic != "privacy") if publishable else verdict,
+        "findings": [verdict.privacy] if publishable else list(verdict),
         "lead": lead(verdict, publishable),
-        "contents": [(a, t) for a, t in _CONTENTS if a != "copying" or not publishable],
-        "absent": _ABSENT_PUBLISHABLE if publishable else _ABSENT,
+        "contents": [entry for entry in _CONTENTS if not (publishable and entry[0] in _MEASURED)],
+        "absent": _ABSENT,
         "meters": meters(verdict),
-        "rules": RULES,
+        "rules": {k: r for k, r in RULES.items() if k == "privacy" or not publishable},
         "verdict_words": {topic: WORDS[topic == "privacy"] for topic in RULES},
         "reads": measured.reads,
         "plain_words": [] if promise is None else plain_words(promise),
@@ -156,13 +153,19 @@ def context_of(
         "missing": _missing(synthetic, measured),
         "pairs": [] if not compared else _pairs(measured.fidelity),
         "k_marginal": [] if not compared else _known(measured.fidelity.k_marginal, "score"),
-        "copying": None if measured.privacy_check is None else [measured.privacy_check.summary()],
+        "copying": None
+        if measured.privacy_check is None
+        else measured.privacy_check.summary().splitlines(),
         "limits": LIMITS,
         "settings": _settings(release),
         "commands": _commands(release),
         "versions": versions(),
         "references": REFERENCES,
     }
+
+
+def _paragraphs(check: Any) -> list[str] | None:
+    return None if check is None else check.summary().splitlines()
 
 
 def _neighbors(promise: Promise) -> str:
@@ -339,7 +342,8 @@ def _commands(release: Any) -> str:
         f"from {origin} import {kind}\n\n"
         f'release = {kind}.load("table.release")  # verifies what the file says\n'
         f"print(release.statement())\n"
-        f"print(release.verify())  # epsilon, computed again"
+        f"print(release.verify())  # epsilon, computed again\n\n"
+        f"# the same on the command line: skdpgen inspect table.release"
     )
 
 
@@ -363,7 +367,7 @@ def _learning(tstr: Any) -> dict[str, Any]:
     return {
         "intro": f"Models learn to predict {short(tstr.target)} and are scored on real rows that "
         "no training has seen. The closer the synthetic rows come to the real ones, the better.",
-        "table_caption": "Scores on held-out real rows, by what a model learned from; 1 is perfect.",
+        "table_caption": "Scores on held-out real rows by what a model learned from; 1 is perfect.",
         "real": "real" in kinds,
         "kinds": [words[kind] for kind in kinds],
         "groups": groups,

@@ -52,10 +52,7 @@ def lead(verdict: Verdict, publishable: bool) -> str:
     ]
     bad = [f for f in measured if f.level == "poor"]
     if publishable:
-        text = (
-            "What the people in the private table were promised. How close this table comes to it "
-            "can't be said without private rows."
-        )
+        text = "What the people in the private table were promised."
     elif bad:
         text = f"Don't use this table as it is. {' '.join(f.headline for f in bad)}"
     elif not measured:
@@ -65,7 +62,8 @@ def lead(verdict: Verdict, publishable: bool) -> str:
         if len(measured) < 3:
             text = "What could be measured is good."
     else:
-        text = "The table is usable with care: look at what is only fair before you rely on it."
+        fair = " ".join(f.headline for f in measured if f.level == "fair")
+        text = f"Usable with care. {fair}"
     if verdict.privacy.level == "poor":
         text += f" As to privacy: {verdict.privacy.headline}"
     return text
@@ -112,8 +110,8 @@ def plain_words(promise: Promise) -> list[str]:
         paragraphs.append(
             f"Suppose somebody knows all the rest, and {two}. The best guess from everything that "
             f"was released is right at most {_format.at_most(promise.odds.guess)} of the time; "
-            f"a coin is right 50%. Whoever wants to accuse at most {100 * FALSE_ALARMS:g} in 100 "
-            f"wrongly can accuse at most {_format.at_most(promise.odds.caught)[:-1]} in 100 rightly."
+            f"a coin is right 50%. Whoever wants to accuse at most {FALSE_ALARMS:.0%} wrongly can "
+            f"accuse at most {_format.at_most(promise.odds.caught)} rightly."
         )
     if promise.unit == "row":
         paragraphs.append(

@@ -37,6 +37,9 @@ _VARIABLES = {
     "#ffffff": "var(--surface)",
 }
 _COLOR = re.compile("|".join(_VARIABLES))
+# The fonts of the page take their place. Before Matplotlib 3.10 size and fonts are one property.
+_FAMILY = re.compile(r"font-family: [^;]*(; )?")
+_FONT = re.compile(r"font: [^;]*?([\d.]+px)[^;]*")
 _POINTS_TO_PIXELS = 4 / 3
 # In pixels.
 _WIDE, _LEAST_WIDE = 600, 820
@@ -122,5 +125,5 @@ def _tidy(key: str, value: str, prefix: str) -> str:
     value = value.replace("url(#", f"url(#{prefix}")
     if key == "style":
         value = _COLOR.sub(lambda found: _VARIABLES[found[0]], value)
-        value = re.sub(r"(font: [^;]*?px) [^;]*", r"\1 sans-serif", value)
+        value = _FAMILY.sub("", _FONT.sub(r"font-size: \1", value))
     return value

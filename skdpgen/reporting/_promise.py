@@ -13,10 +13,12 @@ from scipy.optimize import minimize_scalar
 from ..exceptions import PrivacyParameterError, ReleaseError
 from ..privacy.composition import Charge, add_up, total_epsilon
 from ..privacy.entries import Adjacency, LedgerEntry
-from ..privacy.release import Release
+from ..privacy.shares import nominal_mu
+from ..privacy.statements import learned_before
 
 if TYPE_CHECKING:
     from ..privacy.ledger import PrivacyLedger
+    from ..privacy.release import Release
     from ..privacy.slicing_release import SlicingRelease
 
     AnyRelease = Release | SlicingRelease
@@ -75,6 +77,9 @@ class Promise:
         Why it refused.
     incomplete : bool
         Whether the release says that its schema cost something which isn't included.
+    foreign : bool
+        Whether the ledger doesn't hold what the release spent: it is another table's, or the total
+        isn't known.
     odds : Odds or None
         Of the guarantee; None where nothing is promised.
     entries : list of dict
@@ -97,6 +102,7 @@ class Promise:
     verified: float | None
     refusal: str
     incomplete: bool
+    foreign: bool
     odds: Odds | None
     entries: list[dict[str, Any]]
     cap: tuple[float, float] | None
@@ -156,8 +162,8 @@ def promise_of(release: AnyRelease | None, ledger: PrivacyLedger | None) -> Prom
     if release is None and ledger is None:
         return None
     charges = _charges_of_ledger(ledger) if ledger is not None else []
-    if not charges and release is not None:
-        charges = [_spends(release)]
+    if ledger is None and release is not None:
+        charges = [release.spends]
     entries = [entry for charge in charges for entry in charge]
     relation = _relation(entries, ledger)
     delta = _delta(entries, release, ledger)
@@ -170,6 +176,7 @@ def promise_of(release: AnyRelease | None, ledger: PrivacyLedger | None) -> Prom
         epsilon = 0.0
     if not private:
         epsilon = math.inf
+    foreign = ledger is not None and release is not None and not _holds(entries, release)
     verified, refusal = _verified(release)
     statement = None if release is None else release.statement()
     return Promise(
@@ -184,34 +191,37 @@ def promise_of(release: AnyRelease | None, ledger: PrivacyLedger | None) -> Prom
         n_rows=None if release is None else release.n_rows,
         verified=verified,
         refusal=refusal,
-        incomplete=statement is not None and "cost is not included" in statement,
-        odds=odds(_profile(charges, relation, epsilon, delta)) if math.isfinite(epsilon) else None,
+        incomplete=release is not None
+        and learned_before(release.public, getattr(release, "earlier", ())),
+        foreign=foreign,
+        odds=None
+        if foreign or not math.isfinite(epsilon)
+        else odds(_profile(charges, relation, epsilon, delta)),
         entries=[] if ledger is None else ledger.to_records(),
         cap=_cap(ledger),
         remaining=None if _cap(ledger) is None or ledger is None else ledger.remaining(),
     )
 
 
-def _spends(release: AnyRelease) -> Charge:
-    """The release as the entries that a ledger would hold of it."""
-    if not isinstance(release, Release):
-        layout = release.layout
-        facts = release.noise_stddev, release.epsilon, release.delta, release.private
-        return (layout.entry(release.value_bits, *facts),)
-    if any(entry.repetitions is not None for entry in release.earlier):
-        return release.earlier  # it is a run of the selection, whose entry covers all runs
-    own = LedgerEntry(
-        "mean embedding",
-        release.sensitivity_squared,
-        release.noise_stddev,
-        release.adjacency,
-        release.unit,
-        release.rows_per_unit,
-        release.epsilon if release.private else math.inf,
-        release.delta,
-        release.private,
+def _holds(entries: Sequence[LedgerEntry], release: AnyRelease) -> bool:
+    """Whether there is an entry for everything that the release spent.
+
+    By noise relative to sensitivity: where a domain is learned before, lattices aren't known yet
+    when the ledger is charged.
+    """
+
+    def facts(entry: LedgerEntry) -> tuple[object, ...]:
+        return entry.adjacency, entry.unit, entry.n_directions, entry.repetitions
+
+    return all(
+        any(
+            facts(entry) == facts(spend)
+            and math.isclose(nominal_mu(entry), nominal_mu(spend), rel_tol=1e-9)
+            for entry in entries
+            if entry.noise_stddev > 0
+        )
+        for spend in release.spends
     )
-    return (*release.earlier, own)
 
 
 def _charges_of_ledger(ledger: PrivacyLedger) -> list[Charge]:

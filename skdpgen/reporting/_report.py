@@ -122,8 +122,9 @@ def report(
     schema : Schema, optional
         Public facts of the columns; those of the release if None. Without either, they are observed
         on the real rows.
-    privacy_check : PrivacyCheckResult, optional
-        Result of :func:`skdpgen.evaluation.privacy_check`, to be shown. **Not private**.
+    privacy_check : PrivacyCheck, CopyResult, EpsilonAudit or MembershipResult, optional
+        Result of :func:`skdpgen.evaluation.privacy_check` or of one of its checks, to be shown. A
+        fault that it found decides the verdict. **Not private**.
     estimators : str or mapping, default="fast"
         See :func:`skdpgen.evaluation.tstr`.
     publishable : bool, default=False
@@ -163,7 +164,8 @@ def report(
         measured = measure(
             table, real, test, target, schema, estimators, privacy_check, random_state
         )
-    verdict = judge(promise, measured.fidelity, measured.tstr, publishable=publishable)
+    results = measured.fidelity, measured.tstr, measured.privacy_check
+    verdict = judge(promise, *results, publishable=publishable)
     context = context_of(
         table,
         promise,

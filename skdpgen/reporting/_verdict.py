@@ -86,7 +86,7 @@ RULES = {
     ),
     "links": Rule(
         0.8,
-        0.5,
+        0.4,
         True,
         "share of the dependence between pairs of columns that survives; 0 for columns that were "
         "shuffled one by one",
@@ -162,6 +162,12 @@ class Finding:
 class Verdict:
     """Four findings.
 
+    Parameters
+    ----------
+    columns, links, learning, privacy : Finding
+        Whether single columns agree, whether relations of columns do, whether models can be
+        trained on the rows, and what was promised.
+
     Examples
     --------
     >>> from skdpgen.reporting import report
@@ -191,7 +197,9 @@ class Verdict:
         return findings
 
 
-def judge(promise: Promise | None, fidelity: Any, tstr: Any, *, publishable: bool) -> Verdict:
+def judge(
+    promise: Promise | None, fidelity: Any, tstr: Any, check: Any = None, *, publishable: bool
+) -> Verdict:
     """Apply the rules.
 
     Parameters
@@ -200,6 +208,8 @@ def judge(promise: Promise | None, fidelity: Any, tstr: Any, *, publishable: boo
         What was promised.
     fidelity, tstr : FidelityResult and TSTRResult, or None
         What was measured.
+    check : PrivacyCheck, CopyResult, EpsilonAudit, MembershipResult or None
+        A check that looks for faults. One that it finds counts; that it finds none doesn't.
     publishable : bool
         Whether nothing may be measured, which the findings then give as their reason.
     """
@@ -207,7 +217,7 @@ def judge(promise: Promise | None, fidelity: Any, tstr: Any, *, publishable: boo
         _columns(fidelity, publishable),
         _links(fidelity, publishable),
         _learning(tstr, publishable),
-        _privacy(promise),
+        _fault() if _found_fault(check) else _privacy(promise),
     )
 
 
@@ -254,7 +264,7 @@ def _links(fidelity: Any, publishable: bool) -> Finding:
     kept = float(fidelity.dependence_kept)
     level = RULES[topic].level(kept)
     if level == "unknown":
-        detail = "The real columns aren't linked, or too few of them could be measured."
+        detail = _sentence(fidelity.dependence_note)
         return Finding(topic, question, level, _WORDS[level], "No links to keep.", detail)
     headline = {
         "good": "Links between columns are kept.",
@@ -327,6 +337,23 @@ def _mean_scores(tstr: Any) -> tuple[str, dict[str, float]] | None:
     return None
 
 
+def _found_fault(check: Any) -> bool:
+    # What a check of everything, of copies, and of a claim call it.
+    return any(bool(getattr(check, name, False)) for name in ("alarms", "copying", "violated"))
+
+
+def _fault() -> Finding:
+    return Finding(
+        "privacy",
+        "Privacy promised",
+        "poor",
+        "Fault found",
+        "A check found a fault: don't publish the table.",
+        "Whatever was promised, something is wrong. See the checks below.",
+        math.inf,
+    )
+
+
 def _privacy(promise: Promise | None) -> Finding:
     topic, question = "privacy", "Privacy promised"
     if promise is None:
@@ -352,6 +379,10 @@ def _privacy(promise: Promise | None) -> Finding:
     if promise.statement is not None and promise.verified is None:
         detail = f"The release contradicts itself: {_sentence(promise.refusal)}"
         return Finding(topic, question, "poor", "Broken", "Don't rely on it.", detail, math.inf)
+    if promise.foreign:
+        detail = "The ledger doesn't hold what the release spent, so the total isn't known."
+        headline = "The ledger isn't that of the release."
+        return Finding(topic, question, "poor", "Broken", headline, detail, math.inf)
     if promise.n_rows and promise.delta * promise.n_rows > 1:
         detail = "Delta is larger than one over the number of rows: that allows publishing a row."
         return Finding(topic, question, "poor", "Weak", "The promise is empty.", detail, math.inf)

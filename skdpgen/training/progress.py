@@ -37,6 +37,11 @@ def watching(listener: Listener) -> Iterator[None]:
         ``step == n_steps``. If it returns True the training ends with this step, and keeps what it
         has. What it raises is raised by the training.
 
+    Yields
+    ------
+    None
+        Nothing.
+
     Examples
     --------
     >>> from skdpgen.training.progress import Progress, watching

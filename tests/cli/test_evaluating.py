@@ -76,6 +76,45 @@ def test_a_table_that_lacks_a_column(folder, synthetic):
     assert "lacks column 'town'" in folder("evaluate", synthetic, *common, status=1).stderr
 
 
+def test_report(folder, synthetic):
+    folder.fit("--hold-out", 0.25, "--ledger", folder.path / "a.ledger", epsilon=20)
+    page = folder.path / "report.html"
+    sources = ("--release", folder.path / "a.release", "--ledger", folder.path / "a.ledger")
+    arguments = ("report", synthetic, *sources, "--real", folder.data, "-o", page)
+    result = folder(*arguments)
+    assert "Use for learning" in result.stdout
+    assert "not for publication" in result.stderr
+    assert page.read_text().lstrip().lower().startswith("<!doctype html>")
+    assert "--force" in folder(*arguments, status=1).stderr
+    found = folder.json(*arguments, "--force", "--title", "Smokers")
+    assert found["title"] == "Smokers"
+    assert found["publishable"] is False
+    assert {row["trained_on"] for row in found["tstr"]["scores"]} == {
+        "synthetic", "real", "chance",
+    }  # fmt: skip
+
+
+def test_a_report_without_rows_to_test_on_says_so(folder, synthetic, release):
+    page = folder.path / "report.html"
+    arguments = ("report", synthetic, "--release", release, "--real", folder.data, "-o", page)
+    assert "fit --hold-out 0.2" in folder(*arguments).stderr
+
+
+def test_a_publishable_report_reads_no_private_row(folder, synthetic, release):
+    page = folder.path / "report.html"
+    arguments = ("report", synthetic, "--release", release, "--publishable", "-o", page)
+    found = folder.json(*arguments)
+    assert found["publishable"] is True
+    assert "tstr" not in found
+    assert "not for publication" not in folder(*arguments, "--force").stderr
+    assert "takes neither" in folder(*arguments, "--real", folder.data, status=2).stderr
+
+
+def test_a_report_never_replaces_what_it_reads(folder, synthetic, release):
+    arguments = ("report", synthetic, "--release", release, "-o", synthetic, "--force")
+    assert "another name" in folder(*arguments, status=1).stderr
+
+
 def test_demo(folder, monkeypatch):
     calls = []
 

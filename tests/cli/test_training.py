@@ -120,6 +120,16 @@ def test_settings_that_can_not_be(folder, release, setting, message, status):
     assert "a.model" not in folder.names
 
 
+def test_numbers_have_the_decimals_of_the_schema(folder):
+    text = folder.schema.read_text()
+    folder.schema.write_text(text.replace('"dtype": "float"', '"dtype": "float", "decimals": 1'))
+    folder.fit()
+    folder("retrain", folder.path / "a.release", "-o", folder.path / "a.model", *QUICK)
+    folder("sample", folder.path / "a.model", "-n", 50, "-o", folder.path / "a.csv")
+    heights = read_table(folder.path / "a.csv")["height"].dropna()
+    assert heights.str.fullmatch(r"\d+\.\d").all()
+
+
 def test_search(folder, release):
     path = folder.path / "a.model"
     grid = ("--grid", "learning_rate=0.03,0.1", "--grid", "n_steps=10")

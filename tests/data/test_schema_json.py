@@ -3,6 +3,7 @@ import json
 import pytest
 
 from skdpgen.data import Boolean, Categorical, Id, Numeric, Schema
+from skdpgen.data.schema_json import schema_arguments
 from skdpgen.exceptions import SchemaError
 
 ADULT = {
@@ -79,7 +80,10 @@ def test_repeat_stands_for_many_columns():
         ({"columns": {}, "image_shape": [28]}, "image_shape"),
         ({"columns": {}, "image_shape": [28, 0]}, "image_shape"),
         (
-            {"columns": {"a": {"kind": "label", "values": [0, 1]}}, "target": None},
+            {
+                "columns": {"a": {"kind": "label", "values": [0, 1]}, "b": {"kind": "boolean"}},
+                "target": "b",
+            },
             "'a' is a label but not the target",
         ),
         (
@@ -102,3 +106,8 @@ def test_damaged_file_is_named(tmp_path):
     (tmp_path / "s.json").write_text("{")
     with pytest.raises(SchemaError, match=r"s\.json is no JSON"):
         Schema.from_json(tmp_path / "s.json")
+
+
+def test_the_one_label_is_the_target_where_a_draft_names_none():
+    entries = {"target": None, "columns": {"a": {"kind": "label", "values": [0, 1]}}}
+    assert schema_arguments(entries)["target"] == "a"

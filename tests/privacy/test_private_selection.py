@@ -167,6 +167,8 @@ def test_the_release_states_and_verifies_the_total(tmp_path):
     own = nominal_mu(replace(ENTRIES[0], repetition_shape=0.0, repetition_gamma=0.0))
     assert gaussian_delta(0.5, own) < 1e-5
     assert 0.9999 < release.verify() <= 1.0
+    # The selection's entry covers the published run, too.
+    assert release.spends == release.earlier
     release.save(tmp_path / "a.release")
     again = Release.load(tmp_path / "a.release")
     assert again.earlier == ENTRIES

@@ -14,6 +14,7 @@ import pytest
 
 from skdpgen.exceptions import ReleaseError
 from skdpgen.privacy.batches import RowBatch
+from skdpgen.privacy.composition import total_epsilon
 from skdpgen.privacy.entries import LedgerEntry
 from skdpgen.privacy.ledger import PrivacyLedger
 from skdpgen.privacy.mechanisms import MeanEmbeddingMechanism
@@ -434,6 +435,16 @@ def test_no_rows_divide_nothing_by_zero():
     assert np.isfinite(release.mean_embedding()).all()
 
 
+@pytest.mark.parametrize("changes", VARIANTS.values(), ids=VARIANTS.keys())
+def test_spends_are_what_a_ledger_would_add_up(changes):
+    release = make(**changes)
+    (entry,) = release.spends
+    assert (entry.adjacency, entry.unit) == (release.adjacency, release.unit)
+    assert entry.rows_per_unit == release.rows_per_unit
+    total = total_epsilon([release.spends], release.adjacency, release.delta)
+    assert total == pytest.approx(release.verify(), rel=1e-9)
+
+
 # -- earlier releases ------------------------------------------------------------------------------
 
 EARLIER = (
@@ -482,3 +493,10 @@ def test_earlier_releases_for_other_units_are_refused():
     release.verify()
     with pytest.raises(ReleaseError, match="don't fit: other unit or noise"):
         replace(release, earlier=of_two).verify()
+
+
+def test_spends_include_earlier_releases():
+    release = make(earlier=EARLIER)
+    assert release.spends[:-1] == EARLIER
+    total = total_epsilon([release.spends], release.adjacency, release.delta)
+    assert total == pytest.approx(release.verify(), rel=1e-9)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from skdpgen.exceptions import ReleaseError
+from skdpgen.privacy.composition import total_epsilon
 from skdpgen.privacy.ledger import PrivacyLedger
 from skdpgen.privacy.noise import insecure_noise
 from skdpgen.privacy.slicing import SlicingBatch, SlicingMechanism, encoded
@@ -53,6 +54,11 @@ def release(request):
 @pytest.fixture(scope="module")
 def honest():
     return {kind: make(kind) for kind in KINDS}
+
+
+def test_spends_are_what_a_ledger_would_add_up(release):
+    total = total_epsilon([release.spends], "replace-one", release.delta)
+    assert total == pytest.approx(release.verify(), rel=1e-6)
 
 
 def assert_same(a, b):

@@ -1,5 +1,6 @@
 """Small tables with links between their columns, and what was released about them."""
 
+from collections.abc import Callable
 from types import SimpleNamespace
 
 import matplotlib
@@ -9,7 +10,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from skdpgen import DPMERFSynthesizer, InteractionFeatures, MixtureGenerator, PrivacyLedger, Schema
-from skdpgen.reporting import report
+from skdpgen.reporting import Report, report
 
 matplotlib.use("agg")
 
@@ -74,31 +75,37 @@ def shop() -> SimpleNamespace:
     )
 
 
-def full(shop: SimpleNamespace, synthetic: pd.DataFrame, **changes):
-    given = {
-        "release": shop.release,
-        "ledger": shop.ledger,
-        "real": shop.real,
-        "test": shop.test,
-        "estimators": shop.estimators,
-        "title": "Shop",
-    }
-    return report(synthetic, **{**given, **changes})
+@pytest.fixture(scope="session")
+def page_of(shop) -> Callable[..., Report]:
+    """Make a page with everything that there is, but for what is changed."""
+
+    def page_of(synthetic: pd.DataFrame, **changes) -> Report:
+        given = {
+            "release": shop.release,
+            "ledger": shop.ledger,
+            "real": shop.real,
+            "test": shop.test,
+            "estimators": shop.estimators,
+            "title": "Shop",
+        }
+        return report(synthetic, **{**given, **changes})
+
+    return page_of
 
 
 @pytest.fixture(scope="session")
-def good_page(shop):
-    return full(shop, shop.good)
+def good_page(shop, page_of):
+    return page_of(shop.good)
 
 
 @pytest.fixture(scope="session")
-def bad_page(shop):
-    return full(shop, shop.bad)
+def bad_page(shop, page_of):
+    return page_of(shop.bad)
 
 
 @pytest.fixture(scope="session")
-def public_page(shop):
-    return full(shop, shop.good, publishable=True)
+def public_page(shop, page_of):
+    return page_of(shop.good, publishable=True)
 
 
 HOSTILE = [

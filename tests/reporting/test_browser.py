@@ -169,7 +169,7 @@ def test_the_verdict_is_on_the_first_screen(visit, bad_page, size, scheme):
 def test_texts_stand_out(visit, good_page, scheme):
     tab = visit(good_page, LAPTOP, scheme)
     assert tab.evaluate(LOW_CONTRAST) == []
-    tab.add_style_tag(content=".detail, .tiles svg text { color: #888; fill: #888; }")
+    tab.add_style_tag(content=".detail, .tiles svg text { color: #888; fill: #888 !important; }")
     found = tab.evaluate(LOW_CONTRAST)
     assert any(line.startswith("P ") for line in found) == (scheme == "light")
     assert any(line.startswith("text ") for line in found) == (scheme == "light")

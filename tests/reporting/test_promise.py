@@ -189,3 +189,20 @@ def test_a_release_that_contradicts_itself_is_not_verified(table):
     # The odds are those of the noise that there is.
     mu = 2 * np.sqrt(release.sensitivity_squared) / release.noise_stddev
     assert promise.odds.guess == pytest.approx(norm.cdf(mu / 2), rel=1e-9)
+
+
+def test_the_ledger_of_another_table_is_noticed(table):
+    frame, schema = table
+    synth = DPMERFSynthesizer(1.0, 1e-5, schema=schema, **FAST).fit(frame)
+    assert not promise_of(synth.release_, synth.ledger_).foreign
+    other = PrivacyLedger()
+    other.charge(entry(0.1))
+    assert promise_of(synth.release_, other).foreign
+    assert promise_of(synth.release_, PrivacyLedger()).foreign
+
+
+def test_a_ledger_that_paid_for_a_learned_domain_is_the_right_one(table):
+    frame, _ = table
+    synth = DPMERFSynthesizer(1.0, 1e-5, **FAST).fit(frame)
+    assert len(synth.release_.spends) > 1
+    assert not promise_of(synth.release_, synth.ledger_).foreign

