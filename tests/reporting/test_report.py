@@ -79,6 +79,7 @@ def test_private_rows_call_for_a_warning(good_page, public_page, shop):
     assert "Not for publication." in good_page.html
     assert "no epsilon covers" in good_page.html
     assert "Not for publication." not in public_page.html
+    assert '<span class="tag">publishable</span>' in public_page.html
     assert "Not for publication." not in report(shop.good, release=shop.release).html
 
 
@@ -141,6 +142,8 @@ def test_insecure_noise_is_red(shop):
     assert page.verdict.privacy.level == "poor"
     assert "NOT PRIVATE" in page.html
     assert 'class="statement bad"' in page.html
+    assert "Not for publication." in page.html
+    assert '<span class="tag">publishable</span>' not in page.html
 
 
 # -- what it doesn't say -------------------------------------------------------
