@@ -33,28 +33,6 @@ synthetic.head()
 # %%
 # Shares of the values, real and synthetic. Mind that the real bars are exact: a picture like this
 # one is private, and stays where the rows are. (The survey is public; that is why it is here.)
-import matplotlib.pyplot as plt
-import numpy as np
+from skdpgen.plotting import MarginalsDisplay
 
-columns = ["affair", "rate_marriage", "educ", "children", "yrs_married", "occupation"]
-figure, axes = plt.subplots(2, 3, figsize=(10, 5.6), layout="constrained")
-for ax, column in zip(axes.flat, columns, strict=True):
-    if column == "yrs_married":
-        bins = np.arange(0, 31, 5)
-        shares = [np.histogram(table[column], bins)[0] / len(table) for table in (frame, synthetic)]
-        labels = [f"{low}-{low + 5}" for low in bins[:-1]]
-    else:
-        labels = sorted(set(frame[column]))
-        shares = [
-            [(table[column] == label).mean() for label in labels] for table in (frame, synthetic)
-        ]
-    at = np.arange(len(labels))
-    ax.bar(at - 0.2, shares[0], 0.4, label="real", color="#b9c0c7")
-    ax.bar(at + 0.2, shares[1], 0.4, label="synthetic")
-    long = column == "occupation"
-    ax.set_xticks(
-        at, labels, rotation=35 if long else 0, ha="right" if long else "center", fontsize=8
-    )
-    ax.set_title(column, fontsize=10)
-axes[0, 0].legend(frameon=False)
-plt.show()
+MarginalsDisplay.from_tables(synthetic, frame, schema=schema).plot()

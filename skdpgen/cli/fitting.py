@@ -124,7 +124,7 @@ def fit(
     check_output(target, force=force, inputs=[data, schema_file, ledger_file])
 
     import skdpgen
-    from skdpgen.data.files import read_structure, read_table, scan_table
+    from skdpgen.data.files import read_structure, scan_table
     from skdpgen.privacy.ledger import PrivacyLedger
 
     schema = read_schema(schema_file)
@@ -141,7 +141,7 @@ def fit(
     table = scan_table(data, schema, columns=[n for n in names if n not in left_out], rows=rows)
     units = {}
     if unit is not None:
-        units["unit_id"] = read_table(data, columns=[unit])[unit]
+        units["unit_id"] = scan_table(data, columns=[unit])
     ledger = PrivacyLedger(path=ledger_file) if ledger_file else PrivacyLedger()
     synthesizer = getattr(skdpgen, _METHODS[method])(
         epsilon, delta, schema=schema, ledger=ledger, random_state=seed, **given
@@ -190,10 +190,9 @@ def _spending(ledger: PrivacyLedger, path: Path | None) -> Iterator[None]:
         if isinstance(error, CommandError) or len(ledger.entries) == before:
             raise
         message, status = describe(error)
-        record = f"{path} has recorded" if path else "no ledger has recorded, so write down,"
+        record = f"{path} has recorded the spend" if path else "count the budget as spent"
         raise CommandError(
-            f"{message.rstrip('.')}. Rows may have been read: {record} the spend. Nothing was "
-            f"released.",
+            f"{message.rstrip('.')}. Nothing was released, but rows may have been read: {record}.",
             AFTER_THE_CHARGE if status < 128 else status,
         ) from error
 

@@ -9,7 +9,7 @@ import click
 
 from ._files import existing
 from ._output import Output, with_output
-from .schemas import domain_of, missing_of
+from .schemas import show_columns
 
 if TYPE_CHECKING:
     from skdpgen.privacy.release import Release
@@ -92,13 +92,7 @@ def _release(out: Output, path: Path, release: Release | SlicingRelease) -> None
         out.table(("learned before, part of the promise", "epsilon", "delta"), rows)
     if schema is not None:
         out.say("")
-        out.table(
-            ("column", "kind", "domain", "missing"),
-            [
-                (name, "label" if name == schema.target else c.kind, domain_of(c), missing_of(c))
-                for name, c in schema.columns.items()
-            ],
-        )
+        show_columns(out, schema)
 
 
 def _sizes(release: Release | SlicingRelease) -> dict[str, Any]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from skdpgen.data.columns import Column
     from skdpgen.data.schema import Schema
 
-__all__ = ["domain_of", "misfits", "missing_of", "read_schema", "schema"]
+__all__ = ["misfits", "read_schema", "schema", "show_columns"]
 
 # How each kind is written, in the words of the error.
 _EXAMPLES = {
@@ -118,7 +118,7 @@ def check(out: Output, schema_file: Path, data: Path | None, drop: tuple[str, ..
         out.flush()
         raise click.exceptions.Exit(1)
     assert found is not None
-    out.table(("column", "kind", "domain", "missing"), [_row(n, c) for n, c in _all(found)])
+    show_columns(out, found)
     target = "no target" if found.target is None else f"target {found.target}"
     out.say(f"{schema_file}: {len(found.columns)} columns, {target}. Nothing is missing.")
     if out.result["open"]:
@@ -230,16 +230,19 @@ def misfits(schema: Schema, data: Path, drop: Sequence[str]) -> list[tuple[str, 
     return problems
 
 
-def _all(schema: Schema) -> list[tuple[Any, Column]]:
-    default = [] if schema.default is None else [("(all others)", schema.default)]
-    return [*schema.columns.items(), *default]
+def show_columns(out: Output, schema: Schema) -> None:
+    """A table of the columns of a schema."""
+    columns = [*schema.columns.items()]
+    if schema.default is not None:
+        columns.append(("(all others)", schema.default))
+    rows = [
+        (str(name), "label" if name == schema.target else c.kind, _domain(c), _missing(c))
+        for name, c in columns
+    ]
+    out.table(("column", "kind", "domain", "missing"), rows)
 
 
-def _row(name: Any, column: Column) -> tuple[str, str, str, str]:
-    return str(name), column.kind, domain_of(column), missing_of(column)
-
-
-def domain_of(column: Column) -> str:
+def _domain(column: Column) -> str:
     """What a column can hold, in a few words."""
     if column.undeclared is not None:
         return "(learned)"
@@ -253,7 +256,7 @@ def domain_of(column: Column) -> str:
     return shown if len(values) <= 4 else f"{shown}, ... ({len(values)} values)"
 
 
-def missing_of(column: Column) -> str:
+def _missing(column: Column) -> str:
     """Whether cells of a column may be missing, and what means it."""
     missing = getattr(column, "missing", False)
     if isinstance(missing, tuple):

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from .columns import Ordinal as Ordinal
     from .datetime_columns import Datetime as Datetime
     from .encoders import make_encoder as make_encoder
+    from .files import read_structure as read_structure
+    from .files import read_table as read_table
+    from .files import scan_table as scan_table
+    from .files import write_table as write_table
     from .frames import FrameTemplate as FrameTemplate
     from .frames import SeriesTemplate as SeriesTemplate
     from .frames import as_table as as_table
@@ -43,5 +47,9 @@ __getattr__, __dir__, __all__ = attach(
         "as_table": "frames",
         "iter_chunks": "frames",
         "make_encoder": "encoders",
+        "read_structure": "files",
+        "read_table": "files",
+        "scan_table": "files",
+        "write_table": "files",
     },
 )

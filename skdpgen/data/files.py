@@ -151,6 +151,7 @@ def write_table(table: Any, path: str | os.PathLike[str], schema: Schema | None 
     """
     path = Path(path)
     ending = _ending(path)
+    table = table.reset_index(drop=True)
     with replaced(path) as part:
         if ending == ".parquet":
             _pyarrow()

@@ -12,7 +12,7 @@ from ._marginals import Cells
 
 __all__ = ["dependence_kept"]
 
-FEWEST_ROWS = 50
+FEWEST_ROWS = 100
 """Below this many rows, dependence can't be told from noise."""
 
 CLEAR = 1.1

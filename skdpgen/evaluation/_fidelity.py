@@ -168,8 +168,10 @@ def fidelity(
     bins see where in the range, quantile bins who ranks where. All three are mean distances, over
     the pairs of columns, of two-way tables less the product of their margins:
     d that of the synthetic table to the real one, b that of as many rows without dependence (each
-    column drawn by itself), s that of as many fresh rows, from two random halves of the real
-    table. A column whose own shares are off counts in the marginals, hardly here.
+    column drawn by itself), s that of as many fresh rows, from the distance of two random halves
+    of the real table times sqrt((1/n + 1/m) / (4/n)) for n real and m synthetic rows. A column
+    whose own shares are off counts in the marginals, hardly here. Tables of fewer than 100 rows
+    have none; below 1,000 rows the figure of fresh ones varies by about 0.1.
 
     References
     ----------

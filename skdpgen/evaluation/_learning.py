@@ -88,6 +88,11 @@ def scores_of(
         Declared values of the target; None for a number.
     roles : (str, str)
         What the tables are called in a reason.
+
+    Returns
+    -------
+    dict of str to (float, str)
+        Score and note of each metric of the task.
     """
     metrics = METRICS["regression" if classes is None else "classification"]
     for rows, role in zip((train, test), roles, strict=True):

@@ -83,7 +83,7 @@ class Shadows:
         self.ledger = PrivacyLedger()
         # One seed: all fits have the same features, as those who read a release know them.
         seed = int(seed_sequence(self._copy.random_state).generate_state(1)[0])
-        self._copy.set_params(ledger=self.ledger, schema=self.schema, random_state=seed)
+        self._copy.set_params(ledger=self.ledger, schema=self.schema, random_state=seed, verbose=0)
         if isinstance(self._copy, EmbeddingSynthesizer):
             self._copy.set_params(domain_budget=None)
         self.changed = _fewer(self._copy, self.codec) if few else {}

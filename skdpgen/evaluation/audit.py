@@ -14,17 +14,14 @@ from scipy.stats import nct, normaltest
 
 from ..exceptions import InputError
 from ..privacy.accounting import gaussian_epsilon, noise_multiplier
-from ._audit_bounds import counting_mu, critical_t, noncentrality_lower
+from ._audit_bounds import APART, counting_mu, critical_t, noncentrality_lower
 from ._plain import plain
 from ._shadows import Shadows, joined, rows_at, vector
 
 __all__ = ["EpsilonAudit", "empirical_epsilon"]
 
-# The group of records that differ is made so large that the tables are about so many standard
-# deviations apart: enough to see halved noise in a few runs, and for counts to say something.
-_APART = 2.0
-# ... but not larger than this: rows are encoded in every run.
-_LARGEST_GROUP = 2000
+# Most rows in which the tables differ: they are encoded in every run.
+_MOST_ROWS = 2000
 _CANDIDATES = 24
 
 
@@ -277,7 +274,7 @@ class _Tables:
     def made_up(cls, shadows: Shadows, rng: np.random.Generator) -> _Tables:
         params = shadows.params
         mu = 1 / noise_multiplier(params["epsilon"], params["delta"])
-        group = min(_LARGEST_GROUP, max(1, round(_APART / mu)))
+        group = max(1, min(round(APART / mu), _MOST_ROWS // params["rows_per_unit"]))
         copies = group * params["rows_per_unit"]
         candidates = shadows.public_rows(_CANDIDATES, rng)
         single = [rows_at(candidates, [i]) for i in range(_CANDIDATES)]

@@ -173,7 +173,7 @@ def membership_inference(
     ----------
     .. [1] J. Dong, A. Roth, W. J. Su, "Gaussian Differential Privacy", arXiv 1905.02383.
     .. [2] T. Humphries et al., "Investigating Membership Inference Attacks under Data
-       Dependencies", arXiv 2010.12112, Theorem 3.
+       Dependencies", arXiv 2010.12112.
     .. [3] W. Hoeffding, "On the Distribution of the Number of Successes in Independent Trials",
        Annals of Mathematical Statistics 27 (1956).
 

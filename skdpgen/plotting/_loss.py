@@ -181,8 +181,8 @@ class LossDisplay:
             self.ax_.axhline(curve.floor, color=shade, linestyle="--", linewidth=1.2)
             if single:
                 self.ax_.annotate(
-                    "noise floor", (1, curve.floor), xycoords=("axes fraction", "data"),
-                    xytext=(0, 3), textcoords="offset points", ha="right", color=MUTED,
+                    "noise floor", (0, curve.floor), xycoords=("axes fraction", "data"),
+                    xytext=(3, 3), textcoords="offset points", ha="left", color=MUTED,
                 )  # fmt: skip
 
 

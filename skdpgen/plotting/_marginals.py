@@ -257,7 +257,8 @@ def _draw_bars(ax: Axes, marginal: Marginal) -> None:
         labels.append(marginal.missing_label)
     ax.set_yticks(np.arange(len(labels)), labels)
     ax.set_ylim(len(labels) - 0.4, -0.6)
-    ax.set_xlim(left=0)
+    # Room on the right: a bar that ends at the edge looks cut off.
+    ax.set_xlim(0, 1.05 * max(ax.dataLim.x1, 0.01))
     percent(ax, "x")
     ax.spines["bottom"].set_visible(False)
     quiet(ax, "x")

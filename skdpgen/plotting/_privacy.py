@@ -37,7 +37,8 @@ __all__ = ["PrivacyCurve", "PrivacyCurveDisplay"]
 _N_POINTS = 49
 # Deltas from here on are drawn; further down where a smaller one was promised.
 _LEAST_DELTA, _BELOW_PROMISE = 1e-10, 1e-3
-_NAMED_DELTAS = (1e-9, 1e-5, 1e-2)
+# Named by captions, next to that of the promise; or where there is none.
+_NAMED_DELTAS, _USUAL_DELTA = (1e-9, 1e-2), 1e-5
 # Spends of a ledger that are drawn one by one.
 _MOST_SPENDS = 8
 
@@ -54,6 +55,8 @@ class PrivacyCurve:
         Pairs that hold: epsilon is the smallest for its delta. Empty where nothing protects rows.
     promise : (float, float) or None
         The epsilon and delta that were promised, or the cap.
+    main_delta : float
+        The delta at which words name epsilon.
     guess : float
         The largest probability of guessing right which of two neighboring tables it was, of
         somebody who takes both for equally likely: 0.5 for perfect privacy, 1 for none.
@@ -65,6 +68,7 @@ class PrivacyCurve:
     epsilon: npt.NDArray[np.float64] = field(repr=False)
     delta: npt.NDArray[np.float64] = field(repr=False)
     promise: tuple[float, float] | None
+    main_delta: float
     guess: float
     total: bool = False
 
@@ -193,7 +197,9 @@ class PrivacyCurveDisplay:
             return cls([], note="Nothing was spent so far.")
         if not all(entry.protected for entry in entries):
             return cls([], note=_statement(ledger))
-        deltas = _deltas([entry.delta for entry in entries])
+        named = [entry.delta for entry in entries if 0 < entry.delta < 1]
+        main = max(named, default=_USUAL_DELTA) if ledger.delta is None else ledger.delta
+        deltas = _deltas([*named, main])
         curves = []
         if 1 < len(entries) <= _MOST_SPENDS:
             for i, entry in enumerate(entries, 1):
@@ -202,7 +208,7 @@ class PrivacyCurveDisplay:
         if ledger.epsilon is not None and ledger.delta is not None:
             cap = ledger.epsilon, ledger.delta
         name = "one release" if len(entries) == 1 else f"all {len(entries)} together"
-        curves.append(_curve(name, ledger.spent, cap, deltas, total=True))
+        curves.append(_curve(name, ledger.spent, cap, main, deltas, total=True))
         # The relation that the total is in: that of the ledger, or the stricter one of its spends.
         found = {entry.adjacency for entry in entries}
         relation: Adjacency = "replace-one" if "replace-one" in found else "add-remove"
@@ -220,8 +226,7 @@ class PrivacyCurveDisplay:
             parts = [f"{c.name}: {self._point(c)}." for c in self.curves]
             return " ".join([*parts, self.note]).strip()
         text = f"{_capital(curve.name)}: {self._point(curve)}."
-        own = self._main_delta(curve)
-        others = [d for d in _NAMED_DELTAS[::-1] if d not in (own, 1e-5)]
+        others = [d for d in reversed(_NAMED_DELTAS) if d != curve.main_delta]
         pairs = [(_epsilon_at(curve, d), d) for d in others]
         known = [f"epsilon = {up(e)} at delta = {d:g}" for e, d in pairs if math.isfinite(e)]
         if known:
@@ -234,12 +239,8 @@ class PrivacyCurveDisplay:
             )
         return text
 
-    @staticmethod
-    def _main_delta(curve: PrivacyCurve) -> float:
-        return 1e-5 if curve.promise is None else curve.promise[1]
-
     def _point(self, curve: PrivacyCurve) -> str:
-        delta = self._main_delta(curve)
+        delta = curve.main_delta
         found = _epsilon_at(curve, delta)
         spent = f"epsilon = {up(found)} at delta = {delta:g}"
         if curve.promise is None or (curve.total and not math.isfinite(found)):
@@ -321,15 +322,17 @@ def _of_entries(
     deltas: npt.NDArray[np.float64] | None = None,
 ) -> PrivacyCurve:
     adjacency = entries[0].adjacency
+    main = _USUAL_DELTA if promise is None else promise[1]
     if deltas is None:
-        deltas = _deltas([entry.delta for entry in entries])
-    return _curve(name, lambda d: total_epsilon([entries], adjacency, d), promise, deltas)
+        deltas = _deltas([main])
+    return _curve(name, lambda d: total_epsilon([entries], adjacency, d), promise, main, deltas)
 
 
 def _curve(
     name: str,
     epsilon_of: Callable[[float], float],
     promise: tuple[float, float] | None,
+    main_delta: float,
     deltas: npt.NDArray[np.float64],
     *,
     total: bool = False,
@@ -341,11 +344,10 @@ def _curve(
     epsilon, delta = epsilon[kept], deltas[kept]
     if at_zero < 1:
         epsilon, delta = np.append(epsilon, 0.0), np.append(delta, at_zero)
-    return PrivacyCurve(name, epsilon, delta, promise, (1 + at_zero) / 2, total)
+    return PrivacyCurve(name, epsilon, delta, promise, main_delta, (1 + at_zero) / 2, total)
 
 
 def _deltas(promised: Sequence[float]) -> npt.NDArray[np.float64]:
-    promised = [delta for delta in promised if 0 < delta < 1]
     least = max(1e-100, min([_LEAST_DELTA, *(delta * _BELOW_PROMISE for delta in promised)]))
     grid = np.logspace(math.log10(least), 0, _N_POINTS, endpoint=False)
     # Those that captions name are exact.

@@ -210,7 +210,7 @@ class TSTRDisplay:
         for row in rows[np.isnan(synthetic)]:
             ax.annotate(
                 "no score", (0.02, row), xycoords=("axes fraction", "data"), va="center",
-                color=MUTED,
+                color=MUTED, bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
             )  # fmt: skip
         ax.set_yticks(rows, apart([name.replace("_", " ") for name in estimators], 28))
         ax.set_ylim(len(estimators) - 0.4, -0.6)

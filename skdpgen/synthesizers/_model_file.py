@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skdpgen.exceptions import InputError, ReleaseError
+from skdpgen.features.interactions import InteractionFeatureMap
 from skdpgen.generators.mixture import MixtureGenerator, ProductMixture
 from skdpgen.privacy.archive import read_archive, write_archive
 from skdpgen.privacy.release import Release
@@ -27,6 +28,7 @@ from skdpgen.synthesizers.sliced import SlicedFDivSynthesizer
 from skdpgen.synthesizers.sliced_rows import SlicedRowsSynthesizer
 
 if TYPE_CHECKING:
+    from skdpgen.atoms import AtomLayout
     from skdpgen.generators.base import Generator
 
 __all__ = ["is_model", "load_model", "load_release", "save_model", "synthesizer_class"]
@@ -134,7 +136,8 @@ def save_model(synthesizer: ReleaseSynthesizer, path: str | os.PathLike[str]) ->
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = os.path.join(folder.name, "smokers.model")
     >>> save_model(synth, path)
-    >>> load_model(path).sample(5, random_state=0).equals(synth.sample(5, random_state=0))
+    >>> loaded = load_model(path, template=df)
+    >>> loaded.sample(5, random_state=0).equals(synth.sample(5, random_state=0))
     True
     >>> folder.cleanup()
     """
@@ -285,24 +288,30 @@ def _weights(generator: Generator | ProductMixture) -> dict[str, npt.NDArray[Any
 def _generator(
     synthesizer: Any, weights: dict[str, npt.NDArray[Any]]
 ) -> Generator | ProductMixture:
+    release = synthesizer.release_
+    features = feature_map_of(release) if isinstance(release, Release) else None
+    # Here without torch: sampling from a mixture doesn't need it.
+    if isinstance(features, InteractionFeatureMap) or getattr(features, "wrapped", False):
+        kind = synthesizer.generator
+        if not (isinstance(kind, MixtureGenerator) or kind in ("auto", "mixture")):
+            raise ReleaseError("the generator of the model needs another release.")
+        return _mixture(features.atoms, synthesizer._codec.n_classes, weights)  # type: ignore[union-attr]
     # Settings that don't shape a network but could make building it slow.
     quick = copy.copy(synthesizer).set_params(
         n_steps=1, batch_size=None, learning_rate=None, device="cpu", random_state=0
     )
-    network = getattr(quick._plan_for_release(), "generator", None)
-    if network is None:
-        return _mixture(synthesizer, weights)
-    return _network(network, weights)
+    return _network(quick._plan_for_release().generator, weights)
 
 
-def _mixture(synthesizer: Any, weights: dict[str, npt.NDArray[Any]]) -> ProductMixture:
-    atoms = feature_map_of(synthesizer.release_).atoms  # type: ignore[union-attr]
+def _mixture(
+    atoms: AtomLayout, n_classes: int, weights: dict[str, npt.NDArray[Any]]
+) -> ProductMixture:
     shares = weights.pop("shares")
     probabilities = tuple(weights.pop(str(j)) for j in range(len(atoms.n_codes)))
     n_components = shares.shape[-1] if shares.ndim == 2 else 0
     fits = (
         not weights
-        and shares.shape == (synthesizer._codec.n_classes, n_components)
+        and shares.shape == (n_classes, n_components)
         and n_components > 0
         and shares.dtype == np.float64
         and all(

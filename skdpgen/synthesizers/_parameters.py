@@ -14,7 +14,7 @@ import numpy.typing as npt
 from skdpgen.data.arrays import read_cells, read_levels, read_numbers, read_ticks
 from skdpgen.data.cells import moment_of, number_of
 from skdpgen.data.dtypes import backend_of, describe_dtype
-from skdpgen.data.frames import as_series
+from skdpgen.data.frames import MappedTable, as_series
 from skdpgen.data.schema import Schema
 from skdpgen.exceptions import InputError, PrivacyParameterError, SchemaError
 from skdpgen.privacy.ledger import PrivacyLedger
@@ -106,11 +106,12 @@ def checked_ledger(ledger: object) -> PrivacyLedger | None:
 
 
 def unit_column(unit_id: Any, n_rows: int) -> Any:
-    """The units that rows belong to, as a native column; no cell is read."""
-    ids = as_series(unit_id)
-    if len(ids) != n_rows:
+    """The units that rows belong to, as a native column, or one to be read; no cell is read."""
+    ids = unit_id if isinstance(unit_id, MappedTable) else as_series(unit_id)
+    if ids.shape[0] != n_rows:
         raise InputError("unit_id must have one entry for each row of X.")
-    describe_dtype(ids.dtype, backend_of(ids), "unit_id")
+    column = as_series(ids.structure) if isinstance(ids, MappedTable) else ids
+    describe_dtype(column.dtype, backend_of(column), "unit_id")
     return ids
 
 
@@ -121,6 +122,8 @@ def unit_codes(ids: Any) -> npt.NDArray[np.int64]:
     are compared (one null makes floats of a column of integers, and merges large ones). Rows
     without an id, or with one that is no number, text or time, form one unit.
     """
+    if isinstance(ids, MappedTable):
+        ids = as_series(ids.function(ids.source))
     dtype = describe_dtype(ids.dtype, backend_of(ids), "unit_id")
     if dtype.family in ("int", "float", "bool"):
         values, nulls = read_numbers(ids, dtype)

@@ -162,6 +162,12 @@ def test_a_spend_beyond_the_cap_is_refused_before_a_row_is_read(folder, unreadab
     assert not PrivacyLedger(path=ledger).entries
 
 
+def test_units_are_not_read_before_the_charge_either(folder, unreadable):
+    ledger = folder.path / "a.ledger"
+    folder("ledger", ledger, "--epsilon", 0.5, "--delta", 1e-4)
+    folder.fit("--ledger", ledger, "--unit", "town", "--rows-per-unit", 2, status=3)
+
+
 def test_several_releases_add_up_in_a_ledger(folder):
     ledger = folder.path / "a.ledger"
     folder("ledger", ledger, "--epsilon", 1.2, "--delta", 1e-4)
@@ -207,10 +213,11 @@ def test_a_run_that_fails_after_the_charge_says_so(folder, monkeypatch):
     result = folder.fit("--ledger", ledger, status=4)
     assert "a.ledger has recorded the spend" in result.stderr
     assert "Nothing was released" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
     assert "CANARY" not in result.output
     assert "a.release" not in folder.names
     assert len(PrivacyLedger(path=ledger).entries) == 1
-    assert "write down, the spend" in folder.fit(status=4).stderr
+    assert "count the budget as spent" in folder.fit(status=4).stderr
 
 
 def test_a_release_that_can_not_be_written_where_it_should_is_kept_elsewhere(folder, monkeypatch):
@@ -260,7 +267,7 @@ def test_a_run_that_is_ended_while_it_reads_leaves_no_output_and_a_true_ledger(f
     _, errors = process.communicate(timeout=60)
     if number == signal.SIGINT:
         assert process.returncode == 130
-        assert errors.startswith("error: interrupted. Rows may have been read")
+        assert errors.startswith("error: interrupted. Nothing was released, but rows may have been read")
         assert "Traceback" not in errors
     assert {"a.ledger", "data.csv", "schema.json"} >= {
         name for name in folder.names if not name.startswith("a.ledger-")

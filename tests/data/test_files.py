@@ -70,6 +70,13 @@ def test_round_trip(path, ending):
     assert read_structure(copy, SCHEMA).dtypes.equals(again.dtypes)
 
 
+@pytest.mark.parametrize("ending", FORMATS)
+def test_an_index_is_not_written(path, ending):
+    copy = path.with_name(f"copy{ending}")
+    write_table(read_table(path)[1:], copy)
+    assert read_table(copy)["town"].tolist() == ["Oslo"]
+
+
 def test_times_are_written_in_the_format_of_the_schema(path):
     copy = path.with_name("copy.csv")
     write_table(read_table(path, SCHEMA), copy, SCHEMA)

@@ -38,7 +38,8 @@ SURE = 1 - 1e-6
 
 
 def merf(epsilon=1.0, adjacency="replace-one", **params):
-    params = {"features": GaussianFeatures(), "schema": SCHEMA} | params
+    # The seed is that of the features; the noise has none.
+    params = {"features": GaussianFeatures(), "schema": SCHEMA, "random_state": 0} | params
     return DPMERFSynthesizer(epsilon, 1e-5, adjacency=adjacency, **params)
 
 
@@ -82,9 +83,10 @@ FAULTS = {"noise": halve_the_noise, "twice": count_twice, "calibration": halve_t
 # -- the real ones pass ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", [merf, sliced])
+@pytest.mark.parametrize(
+    ("make", "epsilon"), [(merf, 0.1), (merf, 1.0), (merf, 10.0), (sliced, 1.0)]
+)
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
 def test_what_keeps_its_claim_passes(make, adjacency, epsilon):
     audit = empirical_epsilon(make(epsilon, adjacency), n_runs=20, confidence=SURE)
     assert (audit.verdict, audit.violated) == ("consistent", False)
@@ -110,23 +112,24 @@ def test_the_default_features_and_unlabeled_tables():
 # -- faults are caught -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", [merf, sliced])
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(
+    ("make", "fault"), [(sliced, "noise"), *((merf, fault) for fault in FAULTS)]
+)
 def test_faults_are_caught(make, fault, monkeypatch):
     FAULTS[fault](monkeypatch)
-    # Missed with probability 1e-7 or less, see the power.
-    audit = empirical_epsilon(make(), n_runs=100, confidence=0.999)
+    # Missed with probability 1e-6 or less, see the power.
+    audit = empirical_epsilon(make(), n_runs=80, confidence=0.999)
     assert audit.verdict == "VIOLATED"
     assert 1.2 < audit.epsilon_lower < 2.2
     assert "VIOLATED" in audit.summary()
     assert audit.tightness == pytest.approx({"noise": 1, "twice": 2, "calibration": 1}[fault])
-    assert audit.power > 1 - 1e-7
+    assert audit.power > 1 - 1e-6
 
 
 def test_the_default_features_with_halved_noise(monkeypatch):
     halve_the_noise(monkeypatch)
     synthesizer = merf(10.0, "add-remove", features="auto")
-    assert empirical_epsilon(synthesizer, n_runs=100, confidence=0.999).violated
+    assert empirical_epsilon(synthesizer, n_runs=80, confidence=0.999).violated
 
 
 def test_noise_of_another_kind_is_caught_by_counting(monkeypatch):
@@ -145,8 +148,10 @@ def test_noise_of_another_kind_is_caught_by_counting(monkeypatch):
     assert audit.normality < 1e-6
 
 
-@pytest.mark.parametrize("directions", ["gaussian", "frame"])
-@pytest.mark.parametrize("fault", [None, "noise", "weights"])
+@pytest.mark.parametrize(
+    ("directions", "fault"),
+    [("gaussian", None), ("gaussian", "noise"), ("frame", None), ("frame", "weights")],
+)
 def test_noisy_rows(directions, fault, monkeypatch):
     if fault == "noise":
         # Of values only. Directions are drawn by the same sampler: halved too, they would hide it.
@@ -169,16 +174,16 @@ def test_noisy_rows(directions, fault, monkeypatch):
 
 
 def test_bounds_and_power_are_as_stated():
-    # mu = 2, two thousand audits of thirty runs a side; fixed seed.
+    # mu = 2, a thousand audits of thirty runs a side; fixed seed.
     rng = np.random.default_rng(0)
-    runs = rng.normal([1.0, -1.0], 1.0, (2000, 30, 2))
+    runs = rng.normal([1.0, -1.0], 1.0, (1000, 30, 2))
     found = np.array([_bounds(run, 0.05) for run in runs])
     wrong = (found > 2).mean(axis=0)
-    # Exact for the t statistic, with a standard error of 0.005; counts are conservative.
-    assert wrong[0] == pytest.approx(0.05, abs=0.015)
+    # Exact for the t statistic, with a standard error of 0.007; counts are conservative.
+    assert wrong[0] == pytest.approx(0.05, abs=0.03)
     assert wrong[1] < 0.05
-    doubled = np.array([_bounds(run, 0.05)[0] for run in rng.normal([1, -1], 0.5, (1000, 10, 2))])
-    assert (doubled > 2).mean() == pytest.approx(_power(2.0, 2.0, 10, 0.9), abs=0.03)
+    doubled = np.array([_bounds(run, 0.05)[0] for run in rng.normal([1, -1], 0.5, (400, 10, 2))])
+    assert (doubled > 2).mean() == pytest.approx(_power(2.0, 2.0, 10, 0.9), abs=0.08)
 
 
 # -- the ledger is left alone ----------------------------------------------------------------------

@@ -87,7 +87,7 @@ def test_copied_rows_are_caught_and_fresh_ones_pass():
 def test_false_alarms_are_as_rare_as_stated_and_a_binomial_interval_would_raise_more():
     # Many synthetic rows, few real ones: their votes are far from independent.
     alarms = binomial = 0
-    for seed in range(300):
+    for seed in range(150):
         rng = np.random.default_rng(seed)
         made, train, held_out = (pd.DataFrame({"x": rng.uniform(size=n)}) for n in (500, 20, 20))
         result = copy_check(made, train, held_out, confidence=0.8)
@@ -95,8 +95,8 @@ def test_false_alarms_are_as_rare_as_stated_and_a_binomial_interval_would_raise_
         binomial += stats.binom.sf(round(result.share * 500) - 1, 500, 0.5) < 0.1
         assert 5 < result.n_votes < 40
     # Fixed seeds. At most 10 percent were allowed: Hoeffding's inequality leaves some of it unused.
-    assert alarms < 15
-    assert binomial > 60
+    assert alarms < 10
+    assert binomial > 30
 
 
 def test_rows_that_tie_share_their_votes():

@@ -172,7 +172,7 @@ def test_no_dependence_is_a_reason():
     assert np.isnan(alone.dependence_kept)
     assert alone.dependence_note == "there is no pair of columns"
     few = fidelity(things(30), things(30), schema=SCHEMA)
-    assert few.dependence_note == "a table has fewer than 50 rows"
+    assert few.dependence_note == "a table has fewer than 100 rows"
 
 
 def test_dependence_between_many_categories_is_coarsened():

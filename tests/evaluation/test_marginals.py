@@ -108,6 +108,12 @@ def test_observed_facts_stand_in_for_a_schema():
     assert found[("day",)] == 0.0
 
 
+def test_arrays_are_tables_too():
+    cells = np.array([[0, 1], [1, 1], [1, 0], [0, 0]])
+    found = marginal_distances(np.array([[0, 1]] * 4), cells).set_index("columns")["distance"]
+    assert found.to_dict() == {(0,): 0.5, (1,): 0.5, (0, 1): 0.75}
+
+
 def test_the_cross_of_many_categories_keeps_only_cells_that_occur():
     rng = np.random.default_rng(0)
     columns = [Cells(rng.integers(0, 9000, 50), rng.integers(0, 9000, 60), 9000) for _ in range(3)]

@@ -18,6 +18,7 @@ from skdpgen.datasets import make_gaussian_grid
 from skdpgen.exceptions import InputError, ReleaseError
 from skdpgen.plotting import PrivacyCurveDisplay
 from skdpgen.privacy import LedgerEntry, gaussian_delta, noise_multiplier
+from skdpgen.privacy.ledger_report import up
 from skdpgen.privacy.slicing_accounting import slicing_delta
 
 POINTS, SCHEMA = make_gaussian_grid(200, random_state=0)
@@ -62,6 +63,7 @@ def test_the_promised_point_is_on_the_curve(release):
     assert 0.999 < at <= 1.0
 
 
+@pytest.mark.filterwarnings("ignore:the noisy projections")
 def test_a_slicing_release_has_its_own_exact_curve():
     made = SlicedRowsSynthesizer(
         10.0, 1e-5, schema=SCHEMA, n_slices=4, n_steps=1, batch_size=16
@@ -96,6 +98,7 @@ def test_a_ledger_adds_up_what_its_entries_spend():
     for curve, mu in ((first, 0.3), (second, 0.4), (total, 0.5)):
         assert curve.guess == pytest.approx(norm.cdf(mu / 2), rel=1e-5)
     assert total.epsilon[total.delta == 1e-5].item() == pytest.approx(ledger.spent(1e-5))
+    assert f"epsilon = {up(ledger.spent(1e-5))} at delta = 1e-05." in display.caption()
 
 
 def test_the_cap_of_a_ledger_is_marked(overlaps):
@@ -103,7 +106,10 @@ def test_the_cap_of_a_ledger_is_marked(overlaps):
     ledger.charge(entry(0.1))
     display = PrivacyCurveDisplay.from_ledger(ledger).plot()
     assert display.curves[-1].promise == (2.0, 1e-6)
-    assert "of the 2 that the ledger allows" in display.caption()
+    spent = up(ledger.spent(1e-6))
+    assert display.caption().startswith(
+        f"One release: epsilon = {spent} at delta = 1e-06, of the 2 that the ledger allows."
+    )
     assert "allowed: epsilon = 2" in display.ax_.texts[0].get_text()
     assert overlaps(display.figure_) == []
 

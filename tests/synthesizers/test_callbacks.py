@@ -182,6 +182,20 @@ def test_callbacks_that_want_rows_are_refused():
 
 
 @with_callbacks
+def test_a_callback_that_got_past_the_check_is_given_no_rows_either():
+    given = []
+
+    class Sneaky(Recorder):
+        def on_fit_task_end(self, estimator, context, *, X=None, y=None):
+            given.append((X, y))
+
+    made = synthesizer()
+    made._skl_callbacks = [Sneaky()]
+    made.fit(POINTS)
+    assert given == [(None, None)] * 7
+
+
+@with_callbacks
 @pytest.mark.parametrize(
     ("moment", "charged"),
     [

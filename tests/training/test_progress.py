@@ -122,6 +122,25 @@ def test_what_a_listener_raises_ends_the_training():
     assert heard(network)[0][-1][:2] == (7, 7), "nobody listens after the block, new ones do"
 
 
+@pytest.mark.parametrize("training", [network, mixture])
+def test_a_listener_that_returns_true_ends_the_training(training):
+    calls = []
+
+    def stop(*call):
+        calls.append(call)
+        return call[0] == 3
+
+    with watching(stop):
+        result = training()
+    assert result.status == "stopped"
+    assert len(result.loss_curve) == 3
+    assert [call[0] for call in calls] == [1, 2, 3, 3]
+    assert calls[-1][:2] == (3, 3)
+    # Nothing but True does: a listener may return whatever it likes.
+    with watching(lambda *call: "go on"):
+        assert training().status != "stopped"
+
+
 def test_listeners_nest_and_can_be_kept_out():
     outer, inner = [], []
     with watching(lambda *call: outer.append(call)):
