@@ -15,7 +15,8 @@ from markupsafe import Markup
 from .. import __version__
 from . import _format
 from ._promise import FALSE_ALARMS, Promise
-from ._verdict import RULES, Finding, Verdict
+from ._rules import RULES
+from ._verdict import Finding, Verdict
 
 __all__ = ["LIMITS", "REFERENCES", "lead", "meters", "plain_words", "render", "versions"]
 
@@ -55,7 +56,7 @@ def lead(verdict: Verdict, publishable: bool) -> str:
     if publishable:
         text = "What the people in the private table were promised."
     elif bad:
-        text = f"Don't use this table as it is. {' '.join(f.headline for f in bad)}"
+        text = f"This table can't stand in for the real one. {' '.join(f.headline for f in bad)}"
     elif not measured:
         text = "Nothing was compared with real rows, so this page can't say how good the table is."
     elif len(measured) < len(quality):

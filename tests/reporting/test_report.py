@@ -72,7 +72,7 @@ def test_shuffled_columns_are_called_bad(bad_page):
     assert verdict.links.headline == "Links between columns are lost."
     first = bad_page.html.index("Links between columns are lost.")
     assert first < bad_page.html.index("What was promised</h2>")
-    assert "Don&#39;t use this table as it is." in bad_page.html
+    assert "This table can&#39;t stand in for the real one." in bad_page.html
 
 
 def test_private_rows_call_for_a_warning(good_page, public_page, shop):
