@@ -28,6 +28,12 @@ def test_a_draft_goes_to_a_file_that_must_not_exist(folder):
     assert "exists" in folder("schema", "draft", folder.data, "-o", path, status=1).stderr
 
 
+def test_names_that_may_be_a_row_are_warned_of(folder):
+    assert folder("schema", "draft", folder.data).stderr == ""
+    folder.data.write_text("39,State-gov,77516\n")
+    assert "is a row" in folder("schema", "draft", folder.data).stderr
+
+
 def test_a_draft_of_a_parquet_file_has_its_dtypes(folder):
     path = folder.path / "data.parquet"
     pd.DataFrame({"age": [33], "smoker": [True]}).to_parquet(path)
