@@ -180,7 +180,7 @@ def _is_todo(value: Any) -> bool:
 
 
 def _example(kind: Any) -> str:
-    return _EXAMPLES.get(kind, f'{{"kind": one of {", ".join(_EXAMPLES)}, ...}}')
+    return _EXAMPLES.get(kind, f"one of {', '.join(_EXAMPLES)}")
 
 
 def misfits(schema: Schema, data: Path, drop: Sequence[str]) -> list[tuple[str, str, str]]:

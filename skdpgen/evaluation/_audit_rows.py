@@ -110,4 +110,5 @@ def _slope_bound(
     root, df = float(np.linalg.norm(x)), len(x) - 1
     slope = float(x @ z) / root**2
     spread = math.sqrt(float(np.square(z - slope * x).sum()) / df)
-    return noncentrality_lower(slope * root / spread, df, alpha) / root, root, df
+    t = slope * root / spread if spread else math.inf
+    return noncentrality_lower(t, df, alpha) / root, root, df

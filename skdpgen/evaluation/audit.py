@@ -49,7 +49,8 @@ class EpsilonAudit:
         Distance of the releases of the two tables without noise, over the largest that the record
         of the release allows; above 1 the record is wrong.
     normality : float
-        P-value of a test of the noise for being Gaussian (D'Agostino and Pearson).
+        P-value of a test of the noise for being Gaussian (D'Agostino and Pearson); NaN without any
+        noise.
     n_runs : int
         Releases of each table.
     group : int
@@ -311,7 +312,9 @@ def _bounds(runs: npt.NDArray[np.float64], alpha: float) -> tuple[float, float]:
     """Lower bounds on mu, by the t statistic and by counts, each too large with at most alpha."""
     n = len(runs)
     spread = math.sqrt(runs.var(axis=0, ddof=1).mean())
-    t = float(runs[:, 0].mean() - runs[:, 1].mean()) / (spread * math.sqrt(2 / n))
+    shift = float(runs[:, 0].mean() - runs[:, 1].mean())
+    # Without noise there is no spread.
+    t = shift / (spread * math.sqrt(2 / n)) if spread else math.inf
     by_t = noncentrality_lower(t, 2 * n - 2, alpha) / math.sqrt(n / 2)
     above = (runs > 0).sum(axis=0)
     return max(0.0, by_t), counting_mu(int(above[0]), int(above[1]), n, alpha)
@@ -324,4 +327,5 @@ def _power(mu: float, claimed: float, n: int, confidence: float) -> float:
 
 
 def _normality(runs: npt.NDArray[np.float64]) -> float:
-    return float(normaltest((runs - runs.mean(axis=0)).ravel()).pvalue)
+    noise = (runs - runs.mean(axis=0)).ravel()
+    return float(normaltest(noise).pvalue) if noise.any() else math.nan
