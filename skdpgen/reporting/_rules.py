@@ -73,7 +73,7 @@ RULES = {
         False,
         "mean total variation distance of the single columns: the share of rows that would have to "
         "change for a column to have the real shares",
-        "Of eleven real tables one half is 0.01 to 0.08 from the other half, by chance alone: below "
+        "Of eleven real tables one half is 0.01 to 0.08 from the other half by chance alone: below "
         "some 1,500 rows even a perfect table may be called fair.",
     ),
     "links": Rule(
