@@ -73,7 +73,8 @@ RULES = {
         False,
         "mean total variation distance of the single columns: the share of rows that would have to "
         "change for a column to have the real shares",
-        "",
+        "Of eleven real tables one half is 0.01 to 0.08 from the other half by chance alone: below "
+        "some 1,500 rows even a perfect table may be called fair.",
     ),
     "links": Rule(
         0.8,
@@ -81,7 +82,8 @@ RULES = {
         True,
         "share of the dependence between pairs of columns that survives; 0 for columns that were "
         "shuffled one by one",
-        "",
+        "Of eleven real tables one half keeps 96% or more of the dependence in the other half, and "
+        "a table with shuffled columns 14% at most.",
     ),
     "learning": Rule(
         0.9,
@@ -89,7 +91,8 @@ RULES = {
         True,
         "share of the gain over guessing that models keep when they learn from synthetic rows "
         "instead of real ones, on average over the models",
-        "",
+        "Of ten real tables models that learned from one half keep 99% or more of what the other "
+        "half teaches; shuffled columns keep 38% at most.",
     ),
     "privacy": Rule(
         1.0,
