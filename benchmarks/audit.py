@@ -173,7 +173,7 @@ def main() -> None:
     notes = f"""
 Each audit makes {RUNS} releases of each of two neighboring tables (SlicedRows: a few releases of
 up to 50,000 equal rows) with the code that `fit` runs, at delta = {DELTA:g} and with a schema of
-three columns. Lower bound: what the audit can say about sound code, mean of {fits} audits at
+three columns. Lower bound: what the audit can say about sound code, mean of {fits} audit(s) at
 confidence 0.9999. Power: probability, in closed form, that halved noise is found. With two standard
 deviations between the tables, {runs_needed()} runs a side miss halved noise with a probability
 below 1e-6. At epsilon = 0.1 noisy rows would need more than 50,000 rows of each table: the audit
