@@ -64,7 +64,8 @@ def lead(verdict: Verdict, publishable: bool) -> str:
     else:
         fair = " ".join(f.headline for f in measured if f.level == "fair")
         text = f"Usable with care. {fair}"
-    if verdict.privacy.level == "poor":
+    # A copy of the private rows is good by all other measures.
+    if verdict.privacy.level in ("poor", "unknown"):
         text += f" As to privacy: {verdict.privacy.headline}"
     return text
 
