@@ -8,8 +8,13 @@ from scipy.optimize import brentq
 from scipy.special import betaincinv, ndtri
 from scipy.stats import nct
 
-__all__ = ["clopper_pearson", "counting_mu", "critical_t", "noncentrality_lower"]
+__all__ = ["APART", "clopper_pearson", "counting_mu", "critical_t", "noncentrality_lower"]
 
+#: Standard deviations between two tables that an audit aims at: enough to see halved noise in a few
+#: runs, and for counts to say something.
+APART = 2.0
+# Beyond, nothing is in doubt, and the series for noncentral t need not converge.
+_LARGEST_T = 1e4
 # Standard deviations between which a root is looked for: tails of 1e-15.
 _REACH = 10.0
 
@@ -22,7 +27,8 @@ def noncentrality_lower(t: float, df: float, alpha: float) -> float:
     Parameters
     ----------
     t, df : float
-        The statistic and its degrees of freedom.
+        The statistic and its degrees of freedom; a statistic above 10,000, as without any noise,
+        counts as 10,000.
     alpha : float
         In (0, 1).
 
@@ -31,6 +37,7 @@ def noncentrality_lower(t: float, df: float, alpha: float) -> float:
     float
         The noncentrality under which a statistic of at least ``t`` has the probability ``alpha``.
     """
+    t = min(t, _LARGEST_T)
     spread = math.sqrt(1 + t * t / (2 * df))
     low, high = t - _REACH * spread, t + _REACH * spread
     return float(brentq(lambda d: nct.sf(t, df, d) - alpha, low, high))

@@ -267,7 +267,9 @@ def test_a_run_that_is_ended_while_it_reads_leaves_no_output_and_a_true_ledger(f
     _, errors = process.communicate(timeout=60)
     if number == signal.SIGINT:
         assert process.returncode == 130
-        assert errors.startswith("error: interrupted. Nothing was released, but rows may have been read")
+        assert errors.startswith(
+            "error: interrupted. Nothing was released, but rows may have been read"
+        )
         assert "Traceback" not in errors
     assert {"a.ledger", "data.csv", "schema.json"} >= {
         name for name in folder.names if not name.startswith("a.ledger-")

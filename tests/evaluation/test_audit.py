@@ -132,6 +132,14 @@ def test_the_default_features_with_halved_noise(monkeypatch):
     assert empirical_epsilon(synthesizer, n_runs=80, confidence=0.999).violated
 
 
+def test_no_noise_at_all(monkeypatch):
+    monkeypatch.setattr(mechanisms, "add_gaussian_noise", lambda values, *rest: values)
+    audit = empirical_epsilon(merf(), n_runs=20)
+    assert audit.violated
+    assert audit.epsilon_lower > 100
+    assert not audit.normality > 1e-6
+
+
 def test_noise_of_another_kind_is_caught_by_counting(monkeypatch):
     # Mostly no noise, seldom a lot: of the right variance, and far from private.
     def spiky(values, stddev, sensitivity_squared, source):

@@ -326,3 +326,17 @@ def test_bad_arguments_are_named():
         fidelity(pl.from_pandas(things()).lazy(), things())
     with pytest.raises(SchemaError, match="'color' can't be evaluated without its values"):
         fidelity(things(), things(), schema=Schema({"color": Categorical(None)}))
+
+
+def test_dependence_is_seen_at_both_scales():
+    # Three spikes that say the color; in the synthetic table a narrow bin each.
+    rng = np.random.default_rng(0)
+    place = rng.integers(3, size=2000)
+    spikes, colors = np.array([-1.8, 1.1, 1.4])[place], np.array(["r", "g", "b"])[place]
+    schema = Schema({"rate": Numeric((-10, 10)), "color": Categorical(["r", "g", "b"])})
+    real = pd.DataFrame({"rate": spikes, "color": colors})
+    binned = real.assign(rate=spikes + rng.uniform(-0.05, 0.05, 2000))
+    assert fidelity(binned, real, schema=schema).dependence_kept > 0.95
+    # Two of the three spikes can no longer be told apart: a part of it is lost.
+    blurred = real.assign(rate=np.where(spikes > 0, rng.choice([1.1, 1.4], 2000), spikes))
+    assert 0.4 < fidelity(blurred, real, schema=schema).dependence_kept < 0.9

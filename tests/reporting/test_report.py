@@ -72,13 +72,14 @@ def test_shuffled_columns_are_called_bad(bad_page):
     assert verdict.links.headline == "Links between columns are lost."
     first = bad_page.html.index("Links between columns are lost.")
     assert first < bad_page.html.index("What was promised</h2>")
-    assert "Don&#39;t use this table as it is." in bad_page.html
+    assert "This table can&#39;t stand in for the real one." in bad_page.html
 
 
 def test_private_rows_call_for_a_warning(good_page, public_page, shop):
     assert "Not for publication." in good_page.html
     assert "no epsilon covers" in good_page.html
     assert "Not for publication." not in public_page.html
+    assert '<span class="tag">publishable</span>' in public_page.html
     assert "Not for publication." not in report(shop.good, release=shop.release).html
 
 
@@ -141,6 +142,8 @@ def test_insecure_noise_is_red(shop):
     assert page.verdict.privacy.level == "poor"
     assert "NOT PRIVATE" in page.html
     assert 'class="statement bad"' in page.html
+    assert "Not for publication." in page.html
+    assert '<span class="tag">publishable</span>' not in page.html
 
 
 # -- what it doesn't say -------------------------------------------------------

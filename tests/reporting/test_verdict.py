@@ -8,7 +8,8 @@ import pytest
 from skdpgen.privacy.entries import LedgerEntry
 from skdpgen.privacy.ledger import PrivacyLedger
 from skdpgen.reporting._promise import promise_of
-from skdpgen.reporting._verdict import RULES, judge
+from skdpgen.reporting._rules import RULES
+from skdpgen.reporting._verdict import judge
 
 
 def fidelity(mean=0.01, worst=0.02, kept=0.9, note=""):
