@@ -169,7 +169,7 @@ def test_ranks():
 def test_decimals_round_what_comes_out_within_the_bounds(scale):
     encoder = make_encoder(Numeric((0.126, 9.874), scale=scale, decimals=2), np.array([1.0]))
     values = encoder.decode(np.linspace(0, 1, 1001)[:, None])
-    assert values[0] == 0.13 and values[-1] == 9.87
+    assert (values[0], values[-1]) == (0.13, 9.87)
     assert values.tolist() == [float(f"{value:.2f}") for value in values.tolist()]
     # No rounding leaves the bounds: there the bound itself comes out.
     assert make_encoder(Numeric((0.4, 0.6), decimals=0), np.array([0.5])).decode(
