@@ -27,7 +27,12 @@ if TYPE_CHECKING:
     from ..data.schema import Schema
 
 
-def table(frame: Any, columns: list[Any], role: str) -> pd.DataFrame:
+def table(
+    frame: Any,
+    columns: list[Any],
+    role: str,
+    advice: str = "add it, or drop it from the schema and the other tables",
+) -> pd.DataFrame:
     """The named columns of a pandas or polars frame, as pandas.
 
     Raises
@@ -38,10 +43,7 @@ def table(frame: Any, columns: list[Any], role: str) -> pd.DataFrame:
     pandas = _pandas(frame, role)
     missing = [name for name in columns if name not in pandas.columns]
     if missing:
-        raise InputError(
-            f"the {role} table lacks column {missing[0]!r}; add it, or drop it from the schema "
-            "and the other tables."
-        )
+        raise InputError(f"the {role} table lacks column {missing[0]!r}; {advice}.")
     return pandas[columns].reset_index(drop=True)
 
 
