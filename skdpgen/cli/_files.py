@@ -18,6 +18,8 @@ existing = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path
 output = click.Path(dir_okay=False, path_type=Path)
 
 force_option = click.option("--force", is_flag=True, help="Replace the output if it exists.")
+# Most systems take 255 bytes; while a file is written its name is longer, by 34.
+_LONGEST_NAME = 200
 
 
 def check_output(path: Path, *, force: bool, inputs: Iterable[Path | None] = ()) -> None:
@@ -30,7 +32,7 @@ def check_output(path: Path, *, force: bool, inputs: Iterable[Path | None] = ())
     force : bool
         Whether to replace a file that is there. Never one of the inputs.
     inputs : iterable of Path or None
-        What the command reads.
+        What the command reads, or writes besides.
 
     Raises
     ------
@@ -38,8 +40,11 @@ def check_output(path: Path, *, force: bool, inputs: Iterable[Path | None] = ())
         If nothing may be written there.
     """
     for source in inputs:
-        if source is not None and path.exists() and source.exists() and path.samefile(source):
-            raise CommandError(f"{path} is read by this command: give the output another name.")
+        # Also one that isn't there yet: a new ledger, which the output would overwrite.
+        if source is not None and _same(path, source):
+            raise CommandError(f"{path} is used by this command: give the output another name.")
+    if path.exists() and not path.is_file():
+        raise CommandError(f"{path} can't be replaced: it is no plain file.")
     if path.exists() and not force:
         raise CommandError(f"{path} exists; --force replaces it.")
     folder = path.parent
@@ -47,3 +52,11 @@ def check_output(path: Path, *, force: bool, inputs: Iterable[Path | None] = ())
         raise CommandError(f"{path} can't be written: there is no folder {folder}.")
     if not os.access(folder, os.W_OK):
         raise CommandError(f"{path} can't be written: the folder {folder} is read-only.")
+    if len(os.fsencode(path.name)) > _LONGEST_NAME:
+        raise CommandError(f"the name of the output is too long: at most {_LONGEST_NAME} bytes.")
+
+
+def _same(path: Path, other: Path) -> bool:
+    if path.exists() and other.exists():
+        return path.samefile(other)
+    return path.resolve() == other.resolve()

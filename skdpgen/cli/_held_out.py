@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from skdpgen.privacy.release import Release
     from skdpgen.privacy.slicing_release import SlicingRelease
 
-__all__ = ["held_out", "recorded", "with_record"]
+__all__ = ["held_out", "recorded", "with_record", "without_record"]
 
 _ENTRY = "held_out"
 
@@ -54,6 +54,14 @@ def with_record(schema: Schema, share: float, seed: int) -> Schema:
     from skdpgen.data.schema import Schema
 
     return Schema.from_dict({**schema.to_dict(), _ENTRY: {"share": share, "seed": seed}})
+
+
+def without_record(schema: Schema) -> Schema:
+    """A schema that says nothing of rows left out."""
+    from skdpgen.data.schema import Schema
+
+    entries = schema.to_dict()
+    return Schema.from_dict({k: v for k, v in entries.items() if k != _ENTRY})
 
 
 def recorded(release: Release | SlicingRelease | None, n_rows: int) -> npt.NDArray[np.bool_] | None:

@@ -13,7 +13,7 @@ import click
 
 from ._errors import AFTER_THE_CHARGE, CommandError, describe
 from ._files import check_output, existing, force_option, output
-from ._held_out import held_out, with_record
+from ._held_out import held_out, with_record, without_record
 from ._output import Output, with_output
 from .schemas import misfits, read_schema
 
@@ -135,6 +135,8 @@ def fit(
         what = f"column {column!r} is {problem}" if column else problem
         raise CommandError(f"{what}: {advice}. See: skdpgen schema check {schema_file} {data}")
     rows = None
+    # A schema may come from a release, and then says which rows that one left out.
+    schema = without_record(schema)
     if hold_out is not None:
         schema = with_record(schema, hold_out, seed or 0)
         rows = partial(_rows_to_fit, share=hold_out, seed=seed or 0)
@@ -242,7 +244,7 @@ def split(
 
     Both parts are as private as DATA.
     """
-    if train_output == test_output:
+    if train_output.resolve() == test_output.resolve():
         raise click.UsageError("the two outputs need different names.")
     for target in (train_output, test_output):
         check_output(target, force=force, inputs=[data])

@@ -274,6 +274,9 @@ def _arrow_table(path: Path, *, rows: bool) -> pd.DataFrame:
         plain = [_plain_field(arrow, field) for field in table.schema]
         table = table.cast(arrow.schema(plain)).replace_schema_metadata(None)
         _check_distinct(path, table.column_names)
+        for i, field in enumerate(plain):
+            if arrow.types.is_string(field.type):
+                table = table.set_column(i, field, _utf8(arrow, table.column(i)))
         return table.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
     except (OSError, InputError):
         raise
@@ -289,6 +292,17 @@ def _plain_field(arrow: Any, field: Any) -> Any:
     if arrow.types.is_large_string(kind) or arrow.types.is_string_view(kind):
         kind = arrow.string()
     return arrow.field(field.name, kind)
+
+
+def _utf8(arrow: Any, column: Any) -> Any:
+    """Texts as they are, unless bytes that are no UTF-8 would raise later, and be quoted then."""
+    try:
+        column.validate(full=True)
+    except arrow.ArrowInvalid:
+        cells = column.cast(arrow.binary()).to_pylist()
+        texts = [None if cell is None else cell.decode("utf-8", "replace") for cell in cells]
+        return arrow.array(texts, arrow.string())
+    return column
 
 
 def _check_distinct(path: Path, names: Sequence[str]) -> None:

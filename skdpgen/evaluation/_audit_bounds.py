@@ -6,17 +6,17 @@ import math
 
 from scipy.optimize import brentq
 from scipy.special import betaincinv, ndtri
-from scipy.stats import nct
+from scipy.stats import chi2, nct
 
 __all__ = ["APART", "clopper_pearson", "counting_mu", "critical_t", "noncentrality_lower"]
 
 #: Standard deviations between two tables that an audit aims at: enough to see halved noise in a few
 #: runs, and for counts to say something.
 APART = 2.0
-# Beyond, nothing is in doubt, and the series for noncentral t need not converge.
-_LARGEST_T = 1e4
 # Standard deviations between which a root is looked for: tails of 1e-15.
 _REACH = 10.0
+# Beyond it, as where there is no noise at all, scipy's noncentral t fails.
+_LARGE_T = 1000.0
 
 
 def noncentrality_lower(t: float, df: float, alpha: float) -> float:
@@ -27,8 +27,7 @@ def noncentrality_lower(t: float, df: float, alpha: float) -> float:
     Parameters
     ----------
     t, df : float
-        The statistic and its degrees of freedom; a statistic above 10,000, as without any noise,
-        counts as 10,000.
+        The statistic, which may be infinite, and its degrees of freedom.
     alpha : float
         In (0, 1).
 
@@ -37,7 +36,9 @@ def noncentrality_lower(t: float, df: float, alpha: float) -> float:
     float
         The noncentrality under which a statistic of at least ``t`` has the probability ``alpha``.
     """
-    t = min(t, _LARGEST_T)
+    if t > _LARGE_T:
+        # Only the spread is uncertain there; the normal error below is a safe allowance.
+        return t * math.sqrt(chi2.ppf(alpha, df) / df) - _REACH
     spread = math.sqrt(1 + t * t / (2 * df))
     low, high = t - _REACH * spread, t + _REACH * spread
     return float(brentq(lambda d: nct.sf(t, df, d) - alpha, low, high))

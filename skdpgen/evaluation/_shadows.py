@@ -28,6 +28,7 @@ from ..synthesizers._embedding import EmbeddingSynthesizer
 from ..synthesizers._parameters import given_schema, seed_sequence
 from ..synthesizers._table import TableCodec
 from ..synthesizers.sliced_rows import SlicedRowsSynthesizer
+from ..training.progress import unwatched
 from ._columns import features
 
 __all__ = ["NEVER_PUBLISH", "Shadows", "rows_at"]
@@ -80,6 +81,8 @@ class Shadows:
         self._copy = clone(synthesizer)
         # Its own ledger is shared with the original; nothing here may ever reach it.
         del self._copy._own_ledger
+        # Callbacks come along with a copy: they would be given releases that nobody paid for.
+        self._copy.__dict__.pop("_skl_callbacks", None)
         self.ledger = PrivacyLedger()
         # One seed: all fits have the same features, as those who read a release know them.
         seed = int(seed_sequence(self._copy.random_state).generate_state(1)[0])
@@ -112,7 +115,8 @@ class Shadows:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyWarning)
             warnings.simplefilter("ignore", SkdpgenWarning)
-            return self._copy.fit(table).sample(n_rows(table))
+            with unwatched():
+                return self._copy.fit(table).sample(n_rows(table))
 
     def without_noise(self, table: Any) -> Any:
         """The same without noise: what the attacker computes of rows that he knows."""

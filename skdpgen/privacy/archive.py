@@ -87,10 +87,10 @@ def read_archive(
             unpacked = sum(member.file_size for member in archive.infolist())
             if unpacked > _MOST_BYTES + _MOST_TIMES * packed:
                 raise ReleaseError("the file is small and unpacks to far more than any release.")
-            header = json.loads(archive.read(_HEADER))
+            header = json.loads(_read(archive, _HEADER))
             arrays = {
                 name.removesuffix(_ARRAY): np.asarray(
-                    np.lib.format.read_array(io.BytesIO(archive.read(name)), allow_pickle=False)
+                    np.lib.format.read_array(io.BytesIO(_read(archive, name)), allow_pickle=False)
                 )
                 for name in names
                 if name != _HEADER
@@ -102,6 +102,15 @@ def read_archive(
     if not isinstance(header, dict):
         raise ReleaseError("the header of the file isn't a JSON object.")
     return header, arrays
+
+
+def _read(archive: zipfile.ZipFile, name: str) -> bytes:
+    # With a size: without one zipfile unpacks all, however much, and then cuts it to what the file
+    # said of itself.
+    with archive.open(name) as member:
+        content = member.read(archive.getinfo(name).file_size)
+        member.read(1)  # its end, where the checksum is compared
+        return content
 
 
 def _write(archive: zipfile.ZipFile, name: str, content: bytes) -> None:

@@ -1,3 +1,4 @@
+import json
 import os
 import re
 import signal
@@ -202,6 +203,31 @@ def test_an_input_is_never_replaced(folder):
     assert folder.data.read_bytes() == before
 
 
+def test_a_new_ledger_is_not_overwritten_by_the_release(folder):
+    # Neither is there yet: the release would take the place of what it spent.
+    target = folder.path / "a.release"
+    assert "another name" in folder.fit("--ledger", target, status=1).stderr
+    beside = target.parent / ".." / target.parent.name / target.name
+    assert "another name" in folder.fit("--ledger", beside, status=1).stderr
+    assert folder.names == ["data.csv", "schema.json"]
+
+
+def test_a_name_that_can_not_be_written_is_refused_before_the_charge(folder):
+    # Of the whole name, and of the one that it has while it is written.
+    for length in (201, 250):
+        arguments = ("--ledger", folder.path / "a.ledger", "-o", folder.path / ("x" * length))
+        assert "too long" in folder.fit(*arguments, status=1).stderr
+    assert "a.ledger" not in folder.names
+    folder.fit("-o", folder.path / ("x" * 200))
+
+
+def test_what_is_no_plain_file_is_not_replaced(folder):
+    pipe = folder.path / "pipe"
+    os.mkfifo(pipe)
+    assert "no plain file" in folder.fit("-o", pipe, "--force", status=1).stderr
+    assert pipe.is_fifo()
+
+
 def test_a_run_that_fails_after_the_charge_says_so(folder, monkeypatch):
     def fail(cells, column):
         if len(cells):
@@ -345,6 +371,20 @@ def test_rows_held_out_are_not_learned_from(folder):
             folder.fit("--hold-out", 0.25, "--seed", 5, "--force")
         sums.append(Release.load(folder.path / "a.release").noisy_sums)
     np.testing.assert_array_equal(*sums)
+
+
+def test_what_another_release_left_out_is_not_said_of_this_one(folder):
+    folder.fit("--hold-out", 0.25)
+    facts = Release.load(folder.path / "a.release").public["schema"]
+    folder.schema.write_text(json.dumps(facts))
+    folder.fit("--force")
+    assert "held_out" not in Release.load(folder.path / "a.release").public["schema"]
+
+
+def test_split_needs_two_files(folder):
+    other = folder.path / ".." / folder.path.name / "one.csv"
+    names = ("--train-output", folder.path / "one.csv", "--test-output", other)
+    assert "different names" in folder("split", folder.data, *names, status=2).stderr
 
 
 def test_split(folder):

@@ -4,6 +4,8 @@ import io
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
 import pytest
 
 from skdpgen.data import Schema
@@ -221,3 +223,17 @@ def test_text_is_utf_8(tmp_path):
     write_table(pd.DataFrame({"Größe": ["Zürich"]}), path)
     assert io.BytesIO(path.read_bytes()).read() == "Größe\nZürich\n".encode()
     assert read_table(path)["Größe"].tolist() == ["Zürich"]
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".feather"])
+def test_bytes_that_are_no_text_raise_nothing(tmp_path, ending):
+    ends = pa.py_buffer(np.array([0, 1, 2, 2], dtype=np.int32))
+    valid = pa.py_buffer(np.array([0b011], dtype=np.uint8))
+    cells = pa.StringArray.from_buffers(3, ends, pa.py_buffer(b"\xffa"), valid)
+    path = tmp_path / f"table{ending}"
+    write = pa.parquet.write_table if ending == ".parquet" else pa.feather.write_feather
+    write(pa.table({"town": cells, "age": [1, 2, 3]}), path)
+    table = read_table(path)
+    assert table["town"].tolist()[:2] == ["\ufffd", "a"]
+    assert table["town"].isna().tolist() == [False, False, True]
+    assert list(table.columns) == ["town", "age"]

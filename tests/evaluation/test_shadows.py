@@ -14,6 +14,7 @@ from skdpgen import (
     SlicedRowsSynthesizer,
 )
 from skdpgen.evaluation._shadows import Shadows, joined, rows_at, vector
+from skdpgen.training.progress import watching
 
 SCHEMA = Schema.from_dict(
     {
@@ -43,6 +44,28 @@ def test_what_is_made_up_fits_the_schema():
     low, high = shadows.opposite_rows()
     assert (low["age"].item(), high["age"].item()) == (18, 90)
     assert (low["smoker"].item(), high["smoker"].item()) == ("no", "yes")
+
+
+def test_nobody_is_told_of_shadow_fits():
+    synthesizer = DPMERFSynthesizer(
+        1.0, 1e-5, schema=SCHEMA, n_steps=1, features=InteractionFeatures(5, n_bins=4)
+    )
+    told = []
+
+    class Callback:
+        def setup(self, estimator, context):
+            told.append(estimator)
+
+        on_fit_task_begin = on_fit_task_end = teardown = setup
+
+    if hasattr(synthesizer, "set_callbacks"):  # of scikit-learn 1.9 and later
+        synthesizer.set_callbacks(Callback())
+    shadows = Shadows(synthesizer, few=False)
+    table = shadows.public_rows(5, np.random.default_rng(0))
+    with watching(lambda *call: told.append(call)):
+        shadows.synthetic(table)
+        shadows.release(table)
+    assert told == []
 
 
 def test_releases_of_a_copy_with_the_same_features_each_time():

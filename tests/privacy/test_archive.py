@@ -5,6 +5,7 @@ import json
 import os
 import pickle
 import stat
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -185,3 +186,17 @@ def test_a_small_file_that_unpacks_to_a_large_one_is_refused(path):
     assert path.stat().st_size < 2**20
     with pytest.raises(ReleaseError, match="unpacks to far more than any release"):
         read_archive(path)
+
+
+def test_no_more_is_unpacked_than_the_file_says(path):
+    n = 2**26
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", b" " * n)
+    path.write_bytes(path.read_bytes().replace(n.to_bytes(4, "little"), (2).to_bytes(4, "little")))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ReleaseError):
+            read_archive(path)
+        assert tracemalloc.get_traced_memory()[1] < n / 8
+    finally:
+        tracemalloc.stop()

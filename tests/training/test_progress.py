@@ -83,7 +83,9 @@ def test_the_end_is_told_where_training_diverges():
     [
         DPMERFSynthesizer(1.0, 1e-5, schema=SCHEMA, n_steps=3, **SMALL),
         DPMERFSynthesizer(1.0, 1e-5, schema=SCHEMA, n_steps=3, features=GaussianFeatures(8)),
-        SlicedFDivSynthesizer(1.0, 1e-5, schema=SCHEMA, n_steps=3, n_slices=4),
+        SlicedFDivSynthesizer(
+            1.0, 1e-5, schema=SCHEMA, n_steps=3, n_slices=4, generator=SMALL["generator"]
+        ),
         SlicedFDivSynthesizer(
             1.0, 1e-5, schema=SCHEMA, n_steps=3, n_slices=4, directions="sparse", batch_size=16
         ),
@@ -93,9 +95,8 @@ def test_the_end_is_told_where_training_diverges():
 )
 def test_all_synthesizers_tell_and_their_dress_rehearsals_do_not(synthesizer):
     fitted, _ = heard(lambda: synthesizer.fit(POINTS))
-    assert 1 <= len(fitted) <= 4
-    assert [call[0] for call in fitted[:3]] == [1, 2, 3][: len(fitted)]
-    assert fitted[-1][0] == fitted[-1][1]
+    # Nothing ends early: no mixture stops at the noise floor here.
+    assert [call[:2] for call in fitted] == [(1, 3), (2, 3), (3, 3)]
     again, _ = heard(lambda: synthesizer.retrain(n_steps=2))
     assert again[0][:2] == (1, 2)
 
