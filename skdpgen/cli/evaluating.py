@@ -117,7 +117,9 @@ def evaluate(
     ]
     head = ("columns at once", "bins", "mean", "worst", "worst columns")
     out.table(head, rows, "Distance of shares, 0 (the same) to 1")
-    out.say(f"Dependence kept: {found.dependence_kept:.0%}. {found.reads}")
+    kept = found.dependence_kept
+    known = f"{kept:.0%}" if kept == kept else f"not measured, {found.dependence_note}"
+    out.say(f"Dependence kept: {known}. {found.reads}")
     if copies is not None:
         out.say(copies.summary())
 

@@ -11,6 +11,7 @@ import click
 
 from ._errors import CommandError
 from ._files import check_output, existing, output
+from ._hints import hints
 from ._output import Output, with_output
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ def check(out: Output, schema_file: Path, data: Path | None, drop: tuple[str, ..
         "problems": [dict(zip(("column", "problem", "write"), p, strict=True)) for p in problems],
         "open": [] if found is None else [n for n, c in found.columns.items() if c.undeclared],
         "target": None if found is None else found.target,
+        "hints": [] if found is None or problems else hints(found, data),
     }
     if problems:
         out.table(("column", "problem", "write"), problems)
@@ -133,6 +135,8 @@ def check(out: Output, schema_file: Path, data: Path | None, drop: tuple[str, ..
             f"To be learned privately, with a part of the budget of fit (--domain-budget): "
             f"{', '.join(map(str, out.result['open']))}."
         )
+    for hint in out.result["hints"]:
+        out.note(f"hint: {hint}")
 
 
 def read_schema(path: Path) -> Schema:

@@ -59,7 +59,7 @@ def sample(
         table = synthesizer.sample(n_rows, random_state=seed, y=y)
         write_table(table, target, synthesizer.schema_)
     out.result = {"output": target, "rows": len(table), "columns": list(table.columns)}
-    out.say(f"{target}: {len(table)} synthetic rows.")
+    out.say(f"{target}: {len(table)} synthetic row{'' if len(table) == 1 else 's'}.")
 
 
 @click.command()

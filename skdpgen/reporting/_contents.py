@@ -12,7 +12,7 @@ from ..plotting import MarginalsDisplay
 from ..plotting._tstr import METRICS
 from ..privacy.release import Release
 from ._figures import privacy_curve, wide_pictures
-from ._format import count, short
+from ._format import count, counted, short
 from ._measured import Measured
 from ._page import LIMITS, REFERENCES, lead, meters, plain_words, versions
 from ._pictures import Pictures
@@ -106,7 +106,8 @@ def _paragraphs(check: Any) -> list[str] | None:
 
 
 def _neighbors(promise: Promise) -> str:
-    who = "one row" if promise.unit == "row" else f"one unit (at most {promise.rows_per_unit} rows)"
+    rows = counted(promise.rows_per_unit, "row")
+    who = "one row" if promise.unit == "row" else f"one unit (at most {rows})"
     if promise.adjacency == "replace-one":
         return f"{who}, replaced"
     return f"{who}, added or removed"

@@ -53,6 +53,8 @@ def lead(verdict: Verdict, publishable: bool) -> str:
     bad = [f for f in measured if f.level == "poor"]
     if publishable and verdict.privacy.level == "poor":
         return f"Don't publish it. {verdict.privacy.headline}"
+    if publishable and verdict.privacy.level == "unknown":
+        return "Nothing was promised to the people in the private table, as far as is known."
     if publishable:
         text = "What the people in the private table were promised."
     elif bad:
@@ -66,7 +68,8 @@ def lead(verdict: Verdict, publishable: bool) -> str:
     else:
         fair = " ".join(f.headline for f in measured if f.level == "fair")
         text = f"Usable with care. {fair}"
-    if verdict.privacy.level == "poor":
+    # A copy of the private rows is good by all other measures.
+    if verdict.privacy.level in ("poor", "unknown"):
         text += f" As to privacy: {verdict.privacy.headline}"
     return text
 
@@ -122,7 +125,8 @@ def plain_words(promise: Promise) -> list[str]:
         )
     else:
         paragraphs.append(
-            f"A unit, a person say, has at most {promise.rows_per_unit} rows in what was read."
+            "A unit, a person say, has at most "
+            f"{_format.counted(promise.rows_per_unit, 'row')} in what was read."
         )
     return paragraphs
 

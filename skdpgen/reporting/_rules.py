@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["LEAST_GAIN", "LOST", "RULES", "WORDS", "Level", "Rule"]
+__all__ = ["LEAST_GAIN", "LOST", "RULES", "WORDS", "WORST", "Level", "Rule"]
 
 Level = Literal["good", "fair", "poor", "unknown"]
 
@@ -65,6 +65,9 @@ class Rule:
         return f"{'from' if self.more_is_better else 'up to'} {number:g}"
 
 
+#: A mean over many columns hides one that is lost: beyond this the headline names it.
+WORST = 0.25
+
 #: The rules, by question.
 RULES = {
     "columns": Rule(
@@ -74,7 +77,8 @@ RULES = {
         "mean total variation distance of the single columns: the share of rows that would have to "
         "change for a column to have the real shares",
         "Of eleven real tables one half is 0.01 to 0.08 from the other half by chance alone: below "
-        "some 1,500 rows even a perfect table may be called fair.",
+        "some 1,500 rows even a perfect table may be called fair. A table with a column whose own "
+        f"distance is above {WORST:g} is never good.",
     ),
     "links": Rule(
         0.8,

@@ -15,7 +15,7 @@ from ..plotting._tstr import METRICS
 from ._format import at_most, percent, share, short
 from ._format import epsilon as shown_epsilon
 from ._promise import Promise
-from ._rules import LEAST_GAIN, LOST, RULES, WORDS, Level
+from ._rules import LEAST_GAIN, LOST, RULES, WORDS, WORST, Level
 
 __all__ = ["Finding", "Verdict", "judge"]
 
@@ -146,6 +146,9 @@ def _columns(fidelity: Any, publishable: bool) -> Finding:
         "fair": "Single columns are roughly right.",
         "poor": "Single columns are off.",
     }[level]
+    if worst > WORST and level != "poor":
+        most = "Most single columns are close" if level == "good" else headline.rstrip(".")
+        level, headline = "fair", f"{most}, but {_quoted(row['worst_columns'][0])} is off."
     detail = (
         f"On average {percent(mean)} of the rows would have to change for the right shares; "
         f"{percent(worst)} in the worst column{_names(row['worst_columns'])}."
@@ -161,7 +164,7 @@ def _links(fidelity: Any, publishable: bool) -> Finding:
     level = RULES[topic].level(kept)
     if level == "unknown":
         detail = _sentence(fidelity.dependence_note)
-        return Finding(topic, question, level, _WORDS[level], "No links to keep.", detail)
+        return Finding(topic, question, level, _WORDS[level], "Not measured.", detail)
     headline = {
         "good": "Links between columns are kept.",
         "fair": "Links between columns are kept in part.",
@@ -176,9 +179,7 @@ def _learning(tstr: Any, publishable: bool) -> Finding:
     if tstr is None:
         needed = "held-out real rows as test=, and a target,"
         return _unknown(topic, question, publishable, needed)
-    target = (
-        f"\N{LEFT DOUBLE QUOTATION MARK}{short(tstr.target, 40)}\N{RIGHT DOUBLE QUOTATION MARK}"
-    )
+    target = _quoted(tstr.target)
     found = _mean_scores(tstr)
     if found is None:
         notes = [str(note) for note in tstr.scores["note"] if note]
@@ -190,21 +191,25 @@ def _learning(tstr: Any, publishable: bool) -> Finding:
         return Finding(topic, question, level_, _WORDS[level_], headline, detail)
     metric, scores = found
     name = METRICS.get(metric, metric)
+    # Why it isn't the first metric, such as a class that the synthetic table lacks.
+    first = tstr.scores[tstr.scores["metric"] == tstr.metrics[0]]
+    notes = first.loc[(first["trained_on"] != "chance") & first["score"].isna(), "note"]
+    why = f" {_sentence(str(notes.iloc[0]))}" if len(notes) and notes.iloc[0] else ""
     chance, synthetic = scores["chance"], scores["synthetic"]
     if math.isnan(scores["real"]):
         if synthetic - chance < LEAST_GAIN:
             level, headline = "poor", "No better than guessing."
         else:
             level, headline = "unknown", "Better than guessing."
-        detail = (
-            f"{name} {share(synthetic, 2)} for {target}, guessing {share(chance, 2)}. Pass the "
-            f"real rows as real= to see what real rows would give."
-        )
+        detail = f"{name} {share(synthetic, 2)} for {target}, guessing {share(chance, 2)}."
+        if not (tstr.scores["trained_on"] == "real").any():
+            detail += " Pass the real rows as real= to see what real rows would give."
+        detail += why
         return Finding(topic, question, level, _WORDS[level], headline, detail)  # type: ignore[arg-type]
     figures = f"{name} {share(synthetic, 2)}, real rows {share(scores['real'], 2)}, guessing "
     figures += f"{share(chance, 2)}"
     if scores["real"] - chance < LEAST_GAIN:
-        detail = f"Real rows hardly help to predict {target} either: {figures}."
+        detail = f"Real rows hardly help to predict {target} either: {figures}.{why}"
         return Finding(topic, question, "unknown", "Can't tell", "Nothing to learn.", detail)
     kept = (synthetic - chance) / (scores["real"] - chance)
     level_ = RULES[topic].level(kept)
@@ -215,22 +220,36 @@ def _learning(tstr: Any, publishable: bool) -> Finding:
     }[level_]
     if synthetic - chance < LEAST_GAIN:
         headline = "Models do no better than guessing."
-    detail = f"{percent(max(kept, 0.0))} of the gain over guessing {target} is kept: {figures}."
+    gain = percent(min(max(kept, 0.0), 1.0))
+    detail = f"{gain} of the gain over guessing {target} is kept: {figures}.{why}"
     return Finding(topic, question, level_, _WORDS[level_], headline, detail, kept)
 
 
 def _mean_scores(tstr: Any) -> tuple[str, dict[str, float]] | None:
-    """First metric that says something, and its mean over the models by what they learned from.
+    """First metric if it says something, and its mean over the models by what they learned from.
 
-    Not the best model: the best of several is better than guessing by luck alone.
+    Not the best model: the best of several is better than guessing by luck alone. Where the first
+    metric is unknown, the one that real rows improve most: guessing is almost always accurate
+    where a class is rare.
     """
+    usable = {}
     for metric in tstr.metrics:
         part = tstr.scores[tstr.scores["metric"] == metric]
         mean = part.groupby("trained_on")["score"].mean()
         found = {k: float(mean.get(k, math.nan)) for k in ("synthetic", "real", "chance")}
         if not (math.isnan(found["synthetic"]) or math.isnan(found["chance"])):
-            return metric, found
-    return None
+            usable[metric] = found
+
+    def gain(metric: str) -> float:
+        real = usable[metric]["real"]
+        return -math.inf if math.isnan(real) else real - usable[metric]["chance"]
+
+    if not usable:
+        return None
+    chosen = tstr.metrics[0]
+    if chosen not in usable or gain(chosen) == -math.inf:
+        chosen = max(usable, key=gain)
+    return chosen, usable[chosen]
 
 
 def _found_fault(check: Any) -> bool:
@@ -304,6 +323,10 @@ def _names(columns: Any) -> str:
         return ""
     names = columns if isinstance(columns, tuple) else (columns,)
     return f" ({', '.join(short(name, 40) for name in names)})"
+
+
+def _quoted(name: Any) -> str:
+    return f"\N{LEFT DOUBLE QUOTATION MARK}{short(name, 40)}\N{RIGHT DOUBLE QUOTATION MARK}"
 
 
 def _sentence(text: str) -> str:

@@ -140,3 +140,10 @@ def test_demo(folder, monkeypatch):
     assert folder.json("demo", "-o", path)["text"] == "what the demo says\n"
     assert folder("demo", "-o", path).stdout == "what the demo says\n"
     assert calls == 2 * [["--output", str(path)]]
+
+
+def test_dependence_that_is_not_measured_has_its_reason(folder, synthetic):
+    few = folder.path / "few.csv"
+    few.write_text("".join(synthetic.read_text().splitlines(keepends=True)[:6]))
+    output = folder("evaluate", few, "--test", folder.data, "--schema", folder.schema).stdout
+    assert "Dependence kept: not measured, a table has fewer than 100 rows." in output

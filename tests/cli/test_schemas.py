@@ -44,7 +44,7 @@ def test_a_draft_of_a_parquet_file_has_its_dtypes(folder):
 
 def test_a_complete_schema(folder):
     found = folder.json("schema", "check", folder.schema, folder.data)
-    assert found == {"ok": True, "problems": [], "open": [], "target": "smoker"}
+    assert found == {"ok": True, "problems": [], "open": [], "target": "smoker", "hints": []}
     output = folder("schema", "check", folder.schema).stdout
     assert "18 .. 90 int" in output
     assert "5 columns, target smoker. Nothing is missing." in output

@@ -346,3 +346,17 @@ def test_schema_of_the_release_is_used(shop):
     other = report(shop.good.rename(columns={"size": "length"}), publishable=True)
     assert isinstance(shop.schema, Schema)
     assert "length" in other.html
+
+
+def test_one_is_one():
+    page = report(pd.DataFrame({"age": [33]}), publishable=True)
+    assert "<b>1</b> synthetic row<" in page.html
+    assert "<b>1</b> column<" in page.html
+    assert "<b>2</b> synthetic rows<" in report(pd.DataFrame({"age": [33, 51]})).html
+
+
+def test_the_lead_says_where_nothing_was_promised(shop):
+    private = report(shop.real, real=shop.real).html
+    assert "Links between columns are kept. As to privacy: No promise was given." in private
+    public = report(shop.real, publishable=True).html
+    assert '<p class="lead">Nothing was promised to the people' in public
