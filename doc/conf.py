@@ -37,7 +37,7 @@ copybutton_prompt_is_regexp = True
 sphinx_gallery_conf = {
     "examples_dirs": "examples",
     "gallery_dirs": "auto_examples",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "gallery_style.ExampleOrder",
     "reset_modules": ("gallery_style.set_style",),
     "download_all_examples": False,
     "show_signature": False,

@@ -5,18 +5,13 @@ import importlib
 import inspect
 import pkgutil
 import re
-import shlex
 import sys
 from pathlib import Path
 
-import pandas as pd
 import pytest
-from click.testing import CliRunner
 from numpydoc.validate import validate
 
 import skdpgen
-from skdpgen.cli import main
-from skdpgen.datasets import load_fair
 
 DOC = Path(__file__).parents[1] / "doc"
 PACKAGES = ["skdpgen"] + [
@@ -36,6 +31,7 @@ WITHOUT_EXAMPLE = {
         "LedgerEntry",
         "MMDErrorBound",
         "MembershipResult",
+        "PrivacyCheck",
         "Report",
         "SlicingRelease",
         "TSTRResult",
@@ -55,6 +51,7 @@ WITHOUT_EXAMPLE = {
         "ProductMixture",
     },
     "base classes": {"Column", "Generator", "ReleaseSynthesizer"},
+    "files, as read_table": {"read_structure", "scan_table", "write_table"},
     "training loops": {"MixtureSettings", "MixtureTarget", "fit_mixture", "train"},
 }
 # numpydoc's codes: a parameter isn't documented, is documented and unknown, is in another order;
@@ -95,17 +92,18 @@ def targets(value, name):
 
 def listed():
     text = (DOC / "api" / "index.rst").read_text(encoding="utf-8")
-    return {f"skdpgen.{name}" for name in re.findall(r"(?m)^   ([A-Za-z_.]+)$", text)}
+    return [f"skdpgen.{name}" for name in re.findall(r"(?m)^   ([A-Za-z_.]+)$", text)]
 
 
 def test_every_public_name_is_in_the_reference():
-    missing = [names for _, names in OBJECTS if not set(names) & listed()]
+    missing = [names for _, names in OBJECTS if not set(names) & set(listed())]
     assert not missing
 
 
 def test_the_reference_lists_nothing_else():
     known = {name for _, names in OBJECTS for name in names}
-    assert listed() <= known
+    assert set(listed()) <= known
+    assert len(set(listed())) == len(listed())
 
 
 @pytest.mark.parametrize("name", sorted(CALLABLES))
@@ -175,26 +173,6 @@ def test_sharp_edges_say_what_is_seen_why_and_what_to_do():
     for page in pages:
         heads = re.findall(r"(?m)^(.+)\n-+$", page.read_text(encoding="utf-8"))
         assert heads == ["Symptom", "Why", "What to do"], page.name
-
-
-def test_the_five_commands_run_as_they_stand(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    table, schema = load_fair()
-    table.to_csv("fair.csv", index=False)
-    page = (DOC / "getting_started" / "five_commands.rst").read_text(encoding="utf-8")
-    commands = [shlex.split(line) for line in re.findall(r"(?m)^ +\$ skdpgen (.*)$", page)]
-    assert [command[0] for command in commands] == ["schema", "schema", "fit", "sample", "report"]
-    said = []
-    for command in commands:
-        outcome = CliRunner().invoke(main, command)
-        assert outcome.exit_code == 0, outcome.output
-        said.append(outcome.output)
-        if command[1] == "draft":
-            schema.to_json("schema.json")  # what a person does with the draft
-    assert "(1, 1e-06)-differentially private" in said[2]
-    assert len(pd.read_csv("synthetic.csv")) == 10_000
-    assert "Privacy promised: Strong" in said[4]
-    assert Path("report.html").stat().st_size > 50_000
 
 
 def test_markdown_becomes_restructured_text(monkeypatch):

@@ -16,6 +16,34 @@ STYLE = {
 }
 
 
+# Unknown ones come last, by name.
+ORDER = (
+    "first_table",
+    "epsilon",
+    "pictures",
+    "report",
+    "search",
+    "labels",
+    "digits",
+    "slices",
+    "pipeline",
+    "ledger",
+    "small_table",
+)
+
+
+class ExampleOrder:
+    """Sort examples from the first steps to the special cases."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __call__(self, filename):
+        """Give the place of an example."""
+        name = filename.removeprefix("plot_").removesuffix(".py")
+        return ORDER.index(name) if name in ORDER else len(ORDER), name
+
+
 def set_style(gallery_conf, fname):
     """Set the style before each example."""
     matplotlib.rcdefaults()

@@ -17,7 +17,7 @@ _ITEM = re.compile(r"(?P<indent> *)(?P<mark>[-*]|\d+\.) +(?P<text>.*)")
 _SCRIPTS = re.compile(
     r"(?<=[\w)])\^(?P<sup>[A-Za-z0-9]+|-\d+|\([^()]*\))|(?<=\b[A-Za-z])_(?P<sub>[A-Za-z0-9])\b"
 )
-_SIGNS = {"<=": "≤", ">=": "≥", "+-": "±"}
+_SIGNS = {"<=": "≤", ">=": "≥", "+-": "±", "sqrt(": "√("}
 
 
 def escape(text):

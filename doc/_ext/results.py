@@ -4,7 +4,9 @@ import re
 from pathlib import Path
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
-CLASSIFIERS = {"LR": "logistic regression", "XGB": "boosted trees", "RF": "random forest"}
+CLASSIFIERS = {"LR": "logistic", "XGB": "boosted", "RF": "forest"}
+# Stays on one line.
+SLASH = "\N{NO-BREAK SPACE}/\N{NO-BREAK SPACE}"
 COLORS = {
     "skdpgen": "#0a7d91",
     "dpmm AIM": "#b5542a",
@@ -83,15 +85,14 @@ def by_size():
                 str(n_columns),
                 "ROC AUC" if score == "AUC" else "accuracy",
                 *(
-                    f"{number(real[f'{c} {score}']):.3f} / {number(ours[f'{c} {score}']):.3f}"
+                    f"{number(real[f'{c} {score}']):.3f}{SLASH}{number(ours[f'{c} {score}']):.3f}"
                     for c in CLASSIFIERS
                 ),
-                f"{number(ours['TV 1-way']):.3f} / {number(ours['TV 2-way']):.3f}",
+                f"{number(ours['TV 1-way']):.3f}{SLASH}{number(ours['TV 2-way']):.3f}",
             ]
         )
     head = ["table", "rows", "columns", "score"]
-    head += [f"{name}, real / synthetic" for name in CLASSIFIERS.values()]
-    return _list_table([*head, "TV one-way / two-way"], out)
+    return _list_table([*head, *CLASSIFIERS.values(), "TV, 1- / 2-way"], out)
 
 
 def by_epsilon():
@@ -105,10 +106,10 @@ def by_epsilon():
                     row["epsilon"],
                     row["adjacency"],
                     *(f"{number(row[f'{c} AUC']):.3f}" for c in CLASSIFIERS),
-                    f"{number(row['TV 1-way']):.3f} / {number(row['TV 2-way']):.3f}",
+                    f"{number(row['TV 1-way']):.3f}{SLASH}{number(row['TV 2-way']):.3f}",
                 ]
             )
-    return _list_table(["epsilon", "relation", *CLASSIFIERS.values(), "TV one-way / two-way"], out)
+    return _list_table(["epsilon", "relation", *CLASSIFIERS.values(), "TV, 1- / 2-way"], out)
 
 
 def draw(folder):
@@ -163,10 +164,13 @@ def _legend(figure, axes):
 
 def _auc_and_seconds(plt):
     sets = [entry for entry in comparisons() if metric(entry[3]) == "AUC"]
-    figure, axes = plt.subplots(1, len(sets), figsize=(2.5 * len(sets), 2.9), layout="tight")
-    for ax, (name, n_rows, _, rows) in zip(axes, sets, strict=True):
+    figure, grid = plt.subplots(-(-len(sets) // 3), 3, figsize=(8.4, 5.4), layout="tight")
+    axes = grid.ravel()
+    for ax in axes[len(sets) :]:
+        ax.set_axis_off()
+    for ax, (name, n_rows, _, rows) in zip(axes, sets, strict=False):
         real = mean_score(rows[0], "AUC")
-        ax.axhline(real, color="#444", linewidth=1, linestyle="--")
+        ax.axhline(real, color="#444", linewidth=1.2, linestyle="--")
         for method, score, _, seconds in _fits(rows):
             marker = "o" if method == "skdpgen" else "s"
             ax.scatter(seconds, score, s=45, color=COLORS[method], marker=marker, label=method)
@@ -174,7 +178,8 @@ def _auc_and_seconds(plt):
         ax.set_xlim(3, 3000)
         ax.set_title(f"{name}\n{n_rows:,} rows", fontsize=10)
         ax.set_xlabel("CPU seconds")
-    axes[0].set_ylabel("mean ROC AUC on real test rows")
+    for ax in grid[:, 0]:
+        ax.set_ylabel("mean ROC AUC")
     _legend(figure, axes)
     return figure
 

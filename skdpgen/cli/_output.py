@@ -56,10 +56,11 @@ class Output:
             return
         cells = [[_cell(cell) for cell in row] for row in rows]
         if sys.stdout.isatty():
+            from rich.box import SIMPLE_HEAD
             from rich.table import Table
             from rich.text import Text
 
-            drawn = Table(*head, title=title, title_justify="left", header_style="bold")
+            drawn = Table(*head, title=title, title_justify="left", box=SIMPLE_HEAD)
             for row in cells:
                 drawn.add_row(*map(Text, row))
             self._console(stderr=False).print(drawn)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from skdpgen.data.schema import Schema
+    from skdpgen.evaluation import PrivacyCheck
 
 __all__ = ["demo", "evaluate", "report"]
 
@@ -93,10 +94,12 @@ def evaluate(
     with out.waiting("Comparing"):
         compared = tables.real if tables.real is not None else tables.test
         found = fidelity(tables.synthetic, compared, schema=tables.schema, random_state=seed)
+    copies = tables.copies(out, seed)
     out.result = {
         "private": False,
         "tstr": None if scores is None else scores.to_dict(),
         "fidelity": found.to_dict(),
+        "copies": None if copies is None else copies.copies.to_dict(),
     }
     if scores is not None:
         table = scores.table().reset_index()
@@ -114,7 +117,11 @@ def evaluate(
     ]
     head = ("columns at once", "bins", "mean", "worst", "worst columns")
     out.table(head, rows, "Distance of shares, 0 (the same) to 1")
-    out.say(f"Dependence kept: {found.dependence_kept:.0%}. {found.reads}")
+    kept = found.dependence_kept
+    known = f"{kept:.0%}" if kept == kept else f"not measured, {found.dependence_note}"
+    out.say(f"Dependence kept: {known}. {found.reads}")
+    if copies is not None:
+        out.say(copies.summary())
 
 
 @click.command()
@@ -156,6 +163,7 @@ def report(
     from skdpgen.privacy.ledger import PrivacyLedger
     from skdpgen.reporting import report as make_report
 
+    copies = tables.copies(out, seed)
     with out.waiting("Measuring"):
         page = make_report(
             tables.synthetic,
@@ -165,6 +173,7 @@ def report(
             test=tables.test,
             target=target,
             schema=tables.schema,
+            privacy_check=copies,
             estimators=estimators,
             publishable=publishable,
             title=title,
@@ -220,6 +229,17 @@ class _Tables:
             if left_out is not None:
                 self.test = self.real[left_out].reset_index(drop=True)
                 self.real = self.real[~left_out].reset_index(drop=True)
+
+    def copies(self, out: Output, seed: int) -> PrivacyCheck | None:
+        """Whether rows were copied: that takes rows that the release was made from, and others."""
+        if self.real is None or self.test is None:
+            return None
+        from skdpgen.evaluation import privacy_check
+
+        with out.waiting("Looking for copies"):
+            return privacy_check(
+                self.synthetic, self.real, self.test, schema=self.schema, random_state=seed
+            )
 
     def _schema(self, path: Path | None) -> Schema:
         from skdpgen.data.schema import Schema

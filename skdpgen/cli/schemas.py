@@ -11,6 +11,7 @@ import click
 
 from ._errors import CommandError
 from ._files import check_output, existing, output
+from ._hints import hints
 from ._output import Output, with_output
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def draft(out: Output, data: Path, target: Path | None) -> None:
     Reads the names of the columns (of Parquet and Arrow files also dtypes) and nothing else. The
     first line of a CSV file must be its column names: it is taken as public.
     """
+    from skdpgen.data.cells import parse_number
     from skdpgen.data.files import read_structure
     from skdpgen.data.inference import write_draft
     from skdpgen.data.schema import Schema
@@ -76,6 +78,12 @@ def draft(out: Output, data: Path, target: Path | None) -> None:
     for entry in entries["columns"].values():
         if data.name.lower().endswith((".csv", ".csv.gz")):
             entry.pop("note")  # everything is text in a CSV file
+    if any(parse_number(name) is not None for name in entries["columns"]):
+        # Not saying which: it may be a cell.
+        out.note(
+            f"warning: names of columns are numbers. If the first line of {data.name} is a row, "
+            f"this draft holds it: delete the draft, and give the file a line of names."
+        )
     out.result = {"schema": entries, "output": target, "columns": list(entries["columns"])}
     if target is None:
         out.say(json.dumps(entries, indent=1, ensure_ascii=False))
@@ -112,6 +120,7 @@ def check(out: Output, schema_file: Path, data: Path | None, drop: tuple[str, ..
         "problems": [dict(zip(("column", "problem", "write"), p, strict=True)) for p in problems],
         "open": [] if found is None else [n for n, c in found.columns.items() if c.undeclared],
         "target": None if found is None else found.target,
+        "hints": [] if found is None or problems else hints(found, data),
     }
     if problems:
         out.table(("column", "problem", "write"), problems)
@@ -126,6 +135,8 @@ def check(out: Output, schema_file: Path, data: Path | None, drop: tuple[str, ..
             f"To be learned privately, with a part of the budget of fit (--domain-budget): "
             f"{', '.join(map(str, out.result['open']))}."
         )
+    for hint in out.result["hints"]:
+        out.note(f"hint: {hint}")
 
 
 def read_schema(path: Path) -> Schema:
@@ -180,7 +191,7 @@ def _is_todo(value: Any) -> bool:
 
 
 def _example(kind: Any) -> str:
-    return _EXAMPLES.get(kind, f'{{"kind": one of {", ".join(_EXAMPLES)}, ...}}')
+    return _EXAMPLES.get(kind, f"one of {', '.join(_EXAMPLES)}")
 
 
 def misfits(schema: Schema, data: Path, drop: Sequence[str]) -> list[tuple[str, str, str]]:

@@ -8,18 +8,13 @@ import sys
 from collections.abc import Iterable, Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ._errors import CommandError
 from ._files import check_output, existing, force_option, output
 from ._output import Output, with_output
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from skdpgen.data.schema import Schema
 
 __all__ = ["retrain", "sample", "search"]
 
@@ -47,8 +42,7 @@ def sample(
 ) -> None:
     """Make a synthetic table: CSV, Parquet or Arrow, by the name of the output.
 
-    A release is trained on first, with default settings; a model (see `retrain`) is not. Numbers
-    are rounded where the schema says "decimals".
+    A release is trained on first, with default settings; a model (see `retrain`) is not.
     """
     if balanced and labels:
         raise click.UsageError("use either --balanced or --label.")
@@ -65,9 +59,9 @@ def sample(
         n_rows = round(getattr(release, "row_count", 0) or release.n_rows)
     with out.waiting("Sampling"):
         table = synthesizer.sample(n_rows, random_state=seed, y=y)
-        write_table(_rounded(table, synthesizer.schema_), target, synthesizer.schema_)
+        write_table(table, target, synthesizer.schema_)
     out.result = {"output": target, "rows": len(table), "columns": list(table.columns)}
-    out.say(f"{target}: {len(table)} synthetic rows.")
+    out.say(f"{target}: {len(table)} synthetic row{'' if len(table) == 1 else 's'}.")
 
 
 @click.command()
@@ -208,12 +202,6 @@ def _pair(option: str, text: str, read: Any) -> tuple[str, Any]:
         return name, read(value)
     except ValueError:
         raise click.UsageError(f"{option} {text!r}: the value can't be read.") from None
-
-
-def _rounded(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
-    """Numbers with as many decimals as the schema says: more are noise, and hard to read."""
-    decimals = {name: column.metadata.get("decimals") for name, column in schema.columns.items()}
-    return table.round({name: d for name, d in decimals.items() if type(d) is int})
 
 
 def _share(text: str) -> float:

@@ -42,6 +42,8 @@ class CsvFile:
     ----------
     names : tuple of str
         Names of the columns.
+    delimiter : str
+        What separates cells.
 
     Raises
     ------
@@ -66,7 +68,7 @@ class CsvFile:
         self.path = Path(path)
         with self._open() as stream:
             first = stream.readline()
-            self._delimiter = max(_DELIMITERS, key=first.count)
+            self.delimiter = max(_DELIMITERS, key=first.count)
         with self._open() as stream:
             names = next(self._reader(stream), [])
         self._check(names)
@@ -100,7 +102,7 @@ class CsvFile:
     def _reader(self, stream: IO[str]) -> Iterator[list[str]]:
         # A limit of the process: a longer cell would raise, and say so.
         csv.field_size_limit(_LARGEST_FIELD)
-        return csv.reader(stream, delimiter=self._delimiter)
+        return csv.reader(stream, delimiter=self.delimiter)
 
     def _check(self, names: list[str]) -> None:
         # Names that are numbers may be a row, of a file without names: then it isn't quoted.

@@ -29,6 +29,9 @@ class Numeric(Column):
     missing : bool or sequence, default=False
         Whether values may be missing; a sequence lists the cells (``"?"``, ``-9``) that mean
         missing besides the nulls of the dtype.
+    decimals : int or None, default=None
+        Decimals, 0 to 15, to which synthetic values are rounded: 2 for amounts of money. None
+        leaves all digits. Values that come in aren't rounded.
     metadata : mapping, optional
         See :class:`~skdpgen.data.Column`.
 
@@ -52,6 +55,7 @@ class Numeric(Column):
     dtype: str = "float"
     scale: str = "linear"
     missing: Missing = False
+    decimals: int | None = None
 
     kind: ClassVar[str] = "numeric"
     families: ClassVar[frozenset[str]] = frozenset({"int", "float", "bool", "text", "object"})
@@ -63,6 +67,11 @@ class Numeric(Column):
         if self.scale not in ("linear", "log1p"):
             raise SchemaError("scale must be 'linear' or 'log1p'.")
         object.__setattr__(self, "missing", plain_missing(self.missing))
+        # The type, for True is 1.
+        if self.decimals is not None and not (
+            type(self.decimals) is int and 0 <= self.decimals <= 15
+        ):
+            raise SchemaError("decimals must be a whole number, 0 to 15, or left out.")
         if self.bounds is not None:
             object.__setattr__(self, "bounds", self._checked_bounds(self.bounds))
 

@@ -270,7 +270,10 @@ class RealEncoder(NumberEncoder):
     def _to_values(self, z: np.ndarray) -> np.ndarray:
         if self.is_constant:
             return np.full(z.shape, self.lower)
-        return np.clip(unit_to_reals(z, self.lower, self.upper, self._log), *self.allowed)
+        values = unit_to_reals(z, self.lower, self.upper, self._log)
+        if self.column.decimals is not None:
+            values = np.round(values, self.column.decimals)
+        return np.clip(values, *self.allowed)
 
 
 class RankEncoder(ScaledEncoder):

@@ -8,8 +8,11 @@ from scipy.optimize import brentq
 from scipy.special import betaincinv, ndtri
 from scipy.stats import chi2, nct
 
-__all__ = ["clopper_pearson", "counting_mu", "critical_t", "noncentrality_lower"]
+__all__ = ["APART", "clopper_pearson", "counting_mu", "critical_t", "noncentrality_lower"]
 
+#: Standard deviations between two tables that an audit aims at: enough to see halved noise in a few
+#: runs, and for counts to say something.
+APART = 2.0
 # Standard deviations between which a root is looked for: tails of 1e-15.
 _REACH = 10.0
 # Beyond it, as where there is no noise at all, scipy's noncentral t fails.

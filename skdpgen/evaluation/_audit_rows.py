@@ -11,7 +11,7 @@ from scipy.stats import chi2, nct, normaltest
 
 from ..privacy.accounting import gaussian_epsilon
 from ..privacy.slicing_accounting import slicing_epsilon
-from ._audit_bounds import critical_t, noncentrality_lower
+from ._audit_bounds import APART, critical_t, noncentrality_lower
 from ._shadows import Shadows, rows_at
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ __all__ = ["audit_rows"]
 
 # Of each table: directions are drawn once a release, and their length is estimated too.
 _RELEASES = 20
-# Standard deviations, see audit.py; and the most rows of a table over all releases.
-_APART, _MOST_ROWS = 2.0, 50_000
+# Of a table, over all releases.
+_MOST_ROWS = 50_000
 
 
 def audit_rows(shadows: Shadows, n_runs: int, confidence: float) -> EpsilonAudit:
@@ -58,7 +58,7 @@ def audit_rows(shadows: Shadows, n_runs: int, confidence: float) -> EpsilonAudit
     m, d = made.layout.n_directions, made.layout.dimension
     claimed = made.noise_scale
     apart = math.sqrt(m / d) / claimed
-    n_rows = math.ceil(min(_MOST_ROWS, n_runs * (_APART / apart) ** 2) / _RELEASES)
+    n_rows = math.ceil(min(_MOST_ROWS, n_runs * (APART / apart) ** 2) / _RELEASES)
     steps, values, squared = [], [], []
     for _ in range(_RELEASES):
         for sign, row in zip((0.5, -0.5), pair, strict=True):
@@ -110,4 +110,5 @@ def _slope_bound(
     root, df = float(np.linalg.norm(x)), len(x) - 1
     slope = float(x @ z) / root**2
     spread = math.sqrt(float(np.square(z - slope * x).sum()) / df)
-    return noncentrality_lower(slope * root / spread, df, alpha) / root, root, df
+    t = slope * root / spread if spread else math.inf
+    return noncentrality_lower(t, df, alpha) / root, root, df

@@ -27,7 +27,12 @@ if TYPE_CHECKING:
     from ..data.schema import Schema
 
 
-def table(frame: Any, columns: list[Any], role: str) -> pd.DataFrame:
+def table(
+    frame: Any,
+    columns: list[Any],
+    role: str,
+    advice: str = "add it, or drop it from the schema and the other tables",
+) -> pd.DataFrame:
     """The named columns of a pandas or polars frame, as pandas.
 
     Raises
@@ -38,10 +43,7 @@ def table(frame: Any, columns: list[Any], role: str) -> pd.DataFrame:
     pandas = _pandas(frame, role)
     missing = [name for name in columns if name not in pandas.columns]
     if missing:
-        raise InputError(
-            f"the {role} table lacks column {missing[0]!r}; add it, or drop it from the schema "
-            "and the other tables."
-        )
+        raise InputError(f"the {role} table lacks column {missing[0]!r}; {advice}.")
     return pandas[columns].reset_index(drop=True)
 
 
@@ -145,21 +147,43 @@ def levels(column: Column) -> list[Any]:
 
 
 def unit_values(series: pd.Series[Any], column: Column) -> npt.NDArray[np.float64]:
-    """Numbers or dates as positions in the public bounds, 0 to 1; NaN where missing."""
+    """Numbers or dates as positions in the public bounds, 0 to 1; NaN where missing.
+
+    Missing is what is empty, can't be read, or is declared to mean that.
+    """
     if isinstance(column, Datetime):
         # Without a format pandas would take that of the first cell for all.
         form = column.format or "ISO8601"
         parsed = pd.to_datetime(_plain_cells(series), format=form, errors="coerce", utc=True)
-        values = _seconds(parsed)
+        tokens = pd.to_datetime(_tokens(column).map(str), format=form, errors="coerce", utc=True)
+        values, absent = _seconds(parsed), _seconds(tokens)
         low, high = _seconds(pd.Series(pd.to_datetime(list(column.parsed_bounds), utc=True)))
     else:
         assert isinstance(column, Numeric)
         assert column.bounds is not None
         cells = pd.to_numeric(_plain_cells(series), errors="coerce")
         values = cells.to_numpy(np.float64, na_value=np.nan)
+        absent = pd.to_numeric(_tokens(column), errors="coerce").to_numpy(np.float64)
         low, high = column.bounds
+    # What is declared to mean missing is often out of bounds: -9 is no small number.
+    values = np.where(np.isin(values, absent), np.nan, values)
     width = float(high - low) or 1.0
     return np.asarray(np.clip((values - low) / width, 0.0, 1.0))
+
+
+def missing_cells(series: pd.Series[Any], column: Column) -> npt.NDArray[np.bool_]:
+    """Which cells are empty, hold what is declared to mean missing, or are no number or date."""
+    if is_number(column):
+        return np.isnan(unit_values(series, column))
+    cells, tokens = _plain_cells(series).astype(object), _tokens(column)
+    texts = cells.map(str).isin(set(tokens.map(str)))
+    return np.asarray(cells.isna() | cells.isin(list(tokens)) | texts, dtype=bool)
+
+
+def _tokens(column: Column) -> pd.Series[Any]:
+    """What is declared to mean missing, besides an empty cell."""
+    declared = getattr(column, "missing", False)
+    return pd.Series(declared if isinstance(declared, tuple) else (), dtype=object)
 
 
 def _seconds(times: pd.Series[Any]) -> npt.NDArray[np.float64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -11,12 +12,13 @@ import numpy as np
 import pandas as pd
 
 from ._associations import Associations
-from ._columns import facts, table, values_of
+from ._columns import facts, missing_cells, table, values_of
 from ._dependence import dependence_kept
 from ._marginals import Binning, Cells, cells_of, check_bins, empty_note, joint
 from ._plain import plain
 
 if TYPE_CHECKING:
+    from ..data.columns import Column
     from ..data.schema import Schema
 
 __all__ = ["FidelityResult", "fidelity"]
@@ -232,7 +234,11 @@ def fidelity(
         associations={role: t.strengths for role, t in found.items()},
         correlations={role: t.correlations for role, t in found.items()},
         missing=pd.DataFrame(
-            {"column": list(columns), "real": _missing(a), "synthetic": _missing(b)}
+            {
+                "column": list(columns),
+                "real": _missing(a, columns),
+                "synthetic": _missing(b, columns),
+            }
         ),
         k_marginal=_k_marginal(marginals, cells, rng),
         dependence_kept=float(np.mean(known_shares)) if known_shares else np.nan,
@@ -261,8 +267,10 @@ def _summary(marginals: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=names)
 
 
-def _missing(frame: pd.DataFrame) -> list[float]:
-    return [float(frame[name].isna().mean()) for name in frame]
+def _missing(frame: pd.DataFrame, columns: Mapping[Any, Column]) -> list[float]:
+    if frame.empty:
+        return [np.nan] * len(columns)
+    return [float(missing_cells(frame[name], column).mean()) for name, column in columns.items()]
 
 
 def _k_marginal(

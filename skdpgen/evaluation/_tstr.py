@@ -171,7 +171,7 @@ def tstr(
         raise InputError("tstr needs a target: name a column, or give a schema that has one.")
     real = {"test": test} if real_train is None else {"test": test, "real training": real_train}
     for role, frame in {"synthetic": synthetic, **real}.items():
-        table(frame, [target], role)
+        table(frame, [target], role, "it is the target: spell it as there")
     known = facts(schema, list(real.values()), {"synthetic": synthetic})
     columns = dict(known.columns)
     label = columns.pop(target, None)

@@ -14,17 +14,14 @@ from scipy.stats import nct, normaltest
 
 from ..exceptions import InputError
 from ..privacy.accounting import gaussian_epsilon, noise_multiplier
-from ._audit_bounds import counting_mu, critical_t, noncentrality_lower
+from ._audit_bounds import APART, counting_mu, critical_t, noncentrality_lower
 from ._plain import plain
 from ._shadows import Shadows, joined, rows_at, vector
 
 __all__ = ["EpsilonAudit", "empirical_epsilon"]
 
-# The group of records that differ is made so large that the tables are about so many standard
-# deviations apart: enough to see halved noise in a few runs, and for counts to say something.
-_APART = 2.0
-# ... but not larger than this: rows are encoded in every run.
-_LARGEST_GROUP = 2000
+# Most rows in which the tables differ: they are encoded in every run.
+_MOST_ROWS = 2000
 _CANDIDATES = 24
 # By the matched projection, by counts, and by single numbers: each may be wrong as often.
 _N_BOUNDS = 3
@@ -54,7 +51,8 @@ class EpsilonAudit:
         Distance of the releases of the two tables without noise, over the largest that the record
         of the release allows; above 1 the record is wrong.
     normality : float
-        P-value of a test of the noise for being Gaussian (D'Agostino and Pearson).
+        P-value of a test of the noise for being Gaussian (D'Agostino and Pearson); NaN without any
+        noise.
     n_runs : int
         Releases of each table.
     group : int
@@ -285,7 +283,7 @@ class _Tables:
     def made_up(cls, shadows: Shadows, rng: np.random.Generator) -> _Tables:
         params = shadows.params
         mu = 1 / noise_multiplier(params["epsilon"], params["delta"])
-        group = min(_LARGEST_GROUP, max(1, round(_APART / mu)))
+        group = max(1, min(round(APART / mu), _MOST_ROWS // params["rows_per_unit"]))
         copies = group * params["rows_per_unit"]
         candidates = shadows.public_rows(_CANDIDATES, rng)
         single = [rows_at(candidates, [i]) for i in range(_CANDIDATES)]
@@ -354,4 +352,5 @@ def _power(mu: float, claimed: float, n: int, confidence: float) -> float:
 
 
 def _normality(runs: npt.NDArray[np.float64]) -> float:
-    return float(normaltest((runs - runs.mean(axis=0)).ravel()).pvalue)
+    noise = (runs - runs.mean(axis=0)).ravel()
+    return float(normaltest(noise).pvalue) if noise.any() else math.nan

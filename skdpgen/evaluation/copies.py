@@ -78,13 +78,23 @@ class CopyResult:
 
     @property
     def copying(self) -> bool | None:
-        """Whether copying shows: the whole interval lies above 0.5; None if not judged."""
-        return None if math.isnan(self.share) else self.interval[0] > 0.5
+        """Whether copying shows: the whole interval lies above 0.5; None if not judged.
+
+        Not judged are tables without a share, and so few rows that copies only would not show.
+        """
+        if math.isnan(self.share) or 1 - self._margin <= 0.5:
+            return None
+        return self.interval[0] > 0.5
+
+    @property
+    def _margin(self) -> float:
+        return math.sqrt(math.log(1 / self.false_alarm_rate) / (2 * self.n_votes))
 
     def summary(self) -> str:
         """What was found, in plain sentences."""
         if self.copying is None:
-            return f"Copying was not judged: {self.note}. {_WHAT_IT_IS}"
+            reason = self.note or "there are too few rows to tell"
+            return f"Copying was not judged: {reason}. {_WHAT_IT_IS}"
         low, high = self.interval
         found = (
             "Synthetic rows lie CLOSER to training rows than to held-out rows: rows were copied, or"

@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.special import logsumexp
 
 from ..data.frames import as_table, n_rows
 from ..exceptions import InputError
 from ..privacy.accounting import gaussian_delta, noise_multiplier
 from ..privacy.slicing_accounting import slicing_delta
-from ..privacy.slicing_release import SlicingRelease
 from ._audit_bounds import clopper_pearson
-from ._columns import features, table
-from ._nearest import GowerRows, distances
 from ._plain import plain
-from ._shadows import Shadows, joined, rows_at, vector
+from ._shadows import Shadows, rows_at
+from ._worlds import Attack, Targets, World
+
+if TYPE_CHECKING:
+    from ..privacy.slicing_release import SlicingRelease
 
 __all__ = ["MembershipResult", "membership_inference"]
-
-Attack: TypeAlias = Literal["release", "synthetic"]
-
-# Rows that are fitted on, the target among them. Others add the same to both sums; of noisy rows
-# they are so many more among which the target hides.
-_MOST_ROWS, _MOST_NOISY_ROWS = 1000, 20
 
 
 @dataclass(frozen=True)
@@ -173,7 +167,7 @@ def membership_inference(
     ----------
     .. [1] J. Dong, A. Roth, W. J. Su, "Gaussian Differential Privacy", arXiv 1905.02383.
     .. [2] T. Humphries et al., "Investigating Membership Inference Attacks under Data
-       Dependencies", arXiv 2010.12112, Theorem 3.
+       Dependencies", arXiv 2010.12112.
     .. [3] W. Hoeffding, "On the Distribution of the Number of Successes in Independent Trials",
        Annals of Mathematical Statistics 27 (1956).
 
@@ -198,13 +192,13 @@ def membership_inference(
         raise InputError("confidence must be in (0, 1), such as 0.99.")
     shadows = Shadows(synthesizer, few=attack == "release")
     rows = as_table(table)
-    chosen = _Targets.choose(shadows, rows, targets, np.random.default_rng(random_state))
+    chosen = Targets.choose(shadows, rows, targets, np.random.default_rng(random_state))
     if attack == "release":
         rows = rows_at(rows, chosen.kept)
     half = n_shadows // 2
     hits = []
     for position, other in zip(chosen.positions, chosen.others, strict=True):
-        world = _World.of(shadows, rows, chosen.within(position, attack), other)
+        world = World.of(shadows, rows, chosen.within(position, attack), other)
         score = world.release_score() if attack == "release" else world.synthetic_score()
         scores = np.array([[score(t) for t in (world.here, world.gone)] for _ in range(n_shadows)])
         above = scores[half:] > _threshold(scores[:half])
@@ -240,101 +234,6 @@ def membership_inference(
             f"releases of them that differ in one row: not private, covered by no epsilon."
         ),
     )
-
-
-@dataclass(frozen=True)
-class _Targets:
-    """Records to attack, what stands in their place, and which rows stay."""
-
-    positions: list[int]
-    others: list[Any]
-    kept: npt.NDArray[np.int64]
-
-    @classmethod
-    def choose(
-        cls, shadows: Shadows, rows: Any, targets: int | Sequence[int], rng: np.random.Generator
-    ) -> _Targets:
-        n = n_rows(rows)
-        if n < 2:
-            raise InputError("membership inference needs a table of at least two rows.")
-        given = [] if isinstance(targets, int) else [int(position) for position in targets]
-        count = targets if isinstance(targets, int) else len(given)
-        if not 1 <= count <= n or not all(0 <= position < n for position in given):
-            raise InputError(
-                "targets must be a number of rows of the table, or their positions from 0 on."
-            )
-        shuffled = rng.permutation(n)
-        kept = np.union1d(shuffled[:_MOST_ROWS], np.array(given, dtype=np.int64))
-        columns = features(shadows.schema)
-        seen = GowerRows.encode(table(rows_at(rows, kept), list(columns), "private"), columns)
-        apart = distances(seen, seen)
-        farthest = kept[apart.argmax(axis=1)]
-        np.fill_diagonal(apart, np.inf)
-        order = np.argsort(-apart.min(axis=1), kind="stable")[:count]
-        if given:
-            order = np.searchsorted(kept, given)
-        positions = [int(kept[i]) for i in order]
-        others = [rows_at(rows, [int(farthest[i])]) for i in order]
-        if "adjacency" not in shadows.params:
-            kept = np.union1d(shuffled[:_MOST_NOISY_ROWS], positions)
-        return cls(positions, others, kept)
-
-    def within(self, position: int, attack: Attack) -> int:
-        """Position of a target among the rows that are fitted on."""
-        return int(np.searchsorted(self.kept, position)) if attack == "release" else position
-
-
-@dataclass(frozen=True)
-class _World:
-    """The table with a target and the one without it."""
-
-    shadows: Shadows
-    here: Any
-    gone: Any
-    record: Any
-    other: Any
-
-    @classmethod
-    def of(cls, shadows: Shadows, rows: Any, position: int, other: Any) -> _World:
-        rest = rows_at(rows, np.delete(np.arange(n_rows(rows)), position))
-        replaced = shadows.params.get("adjacency", "replace-one") == "replace-one"
-        record = rows_at(rows, [position])
-        # Where the row stands tells nothing: sums have no order, and noisy rows are shuffled.
-        return cls(
-            shadows,
-            here=joined(rest, record),
-            gone=joined(rest, other) if replaced else rest,
-            record=record,
-            other=other,
-        )
-
-    def release_score(self) -> Callable[[Any], float]:
-        """The log-likelihood ratio of a release, or what has the same order."""
-        shadows = self.shadows
-        first, second = (shadows.without_noise(rows) for rows in (self.here, self.gone))
-        if not isinstance(first, SlicingRelease):
-            direction = vector(first) - vector(second)
-            return lambda rows: float(vector(shadows.release(rows)) @ direction)
-        encoded = [shadows.projected_row(row) for row in (self.record, self.other)]
-
-        def likelihood_ratio(rows: Any) -> float:
-            release: SlicingRelease = shadows.release(rows)
-            noisy = release.projections().reshape(release.n_rows, -1)
-            means = [row @ release.direction_matrix() for row in encoded]
-            logs = [(noisy @ mean - mean @ mean / 2) / release.noise_scale**2 for mean in means]
-            return float(logsumexp(logs[0]) - logsumexp(logs[1]))
-
-        return likelihood_ratio
-
-    def synthetic_score(self) -> Callable[[Any], float]:
-        """How close the closest synthetic row is to the record."""
-        columns = features(self.shadows.schema)
-
-        def encoded(rows: Any) -> GowerRows:
-            return GowerRows.encode(table(rows, list(columns), "synthetic"), columns)
-
-        record = encoded(self.record)
-        return lambda rows: -float(distances(record, encoded(self.shadows.synthetic(rows))).min())
 
 
 def _threshold(scores: npt.NDArray[np.float64]) -> float:

@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 
     from skdpgen.evaluation import TSTRResult
 
-__all__ = ["TSTRDisplay"]
+__all__ = ["METRICS", "TSTRDisplay"]
 
-_WORDS = {
+#: Names of metrics for people.
+METRICS = {
     "roc_auc": "ROC AUC",
     "pr_auc": "average precision",
     "accuracy": "accuracy",
@@ -110,7 +111,7 @@ class TSTRDisplay:
         str
         """
         means = {who: self._of(metric, who).mean() for who in ("synthetic", "real", "chance")}
-        name = _WORDS.get(metric, metric)
+        name = METRICS.get(metric, metric)
         start = f"Predicting {short(self.target, 40)}: "
         if np.isnan(means["synthetic"]):
             return f"{start}synthetic rows have no score ({name})."
@@ -214,6 +215,6 @@ class TSTRDisplay:
             )  # fmt: skip
         ax.set_yticks(rows, apart([name.replace("_", " ") for name in estimators], 28))
         ax.set_ylim(len(estimators) - 0.4, -0.6)
-        ax.set_xlabel(f"{_WORDS.get(metric, metric)} on real rows (1 is perfect)")
+        ax.set_xlabel(f"{METRICS.get(metric, metric)} on real rows (1 is perfect)")
         ax.spines["left"].set_visible(False)
         quiet(ax, "x")

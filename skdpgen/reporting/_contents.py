@@ -1,35 +1,34 @@
-"""What is measured for a page, and everything that stands on it."""
+"""Everything that stands on a page, as values for the template."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
-import numpy as np
 import pandas as pd
 
-from ..data.frames import as_table
-from ..plotting import AssociationDisplay, MarginalsDisplay, PrivacyCurveDisplay, TSTRDisplay
+from ..plotting import MarginalsDisplay
+from ..plotting._tstr import METRICS
 from ..privacy.release import Release
-from ._format import count, short
+from ._figures import privacy_curve, wide_pictures
+from ._format import count, counted, short
+from ._measured import Measured
 from ._page import LIMITS, REFERENCES, lead, meters, plain_words, versions
 from ._pictures import Pictures
 from ._promise import Promise
-from ._verdict import METRICS, RULES, WORDS, Verdict
+from ._rules import RULES, WORDS
+from ._verdict import Verdict
 
 if TYPE_CHECKING:
     from ..data.schema import Schema
     from ..privacy.ledger import PrivacyLedger
 
-__all__ = ["Measured", "as_pandas", "context_of", "measure"]
+__all__ = ["context_of"]
 
 _N_OPEN = 9
 _N_PAIRS = 10
-_N_LINKS = 16
-_TILE, _CURVE = (3.2, 2.0), (5.8, 3.2)
+_TILE = (3.2, 2.0)
 _CONTENTS = (
     ("promise", "What was promised"),
     ("learning", "Use for learning"),
@@ -48,68 +47,6 @@ _ABSENT = {
     "columns": "The synthetic columns alone. Pass the real rows as real= to compare.",
     "links": "Not measured. Pass the real rows as real=.",
 }
-
-
-@dataclass(frozen=True)
-class Measured:
-    """Results on private rows, None where none were given."""
-
-    fidelity: Any = None
-    tstr: Any = None
-    privacy_check: Any = None
-
-    @property
-    def reads(self) -> list[str]:
-        """Which private rows were read, in sentences."""
-        return [result.reads for result in self._results.values()]
-
-    @property
-    def _results(self) -> dict[str, Any]:
-        results = {name: getattr(self, name) for name in ("fidelity", "tstr", "privacy_check")}
-        return {name: result for name, result in results.items() if result is not None}
-
-    def to_dict(self) -> dict[str, Any]:
-        """All results as plain values."""
-        return {name: result.to_dict() for name, result in self._results.items()}
-
-
-def as_pandas(frame: Any) -> pd.DataFrame:
-    """A table of any supported kind as pandas; columns of arrays are numbered.
-
-    Raises
-    ------
-    InputError
-        If it is none.
-    """
-    table = as_table(frame)
-    if isinstance(table, np.ndarray):
-        return pd.DataFrame(table)
-    return nw.from_native(table, eager_only=True).to_pandas().reset_index(drop=True)
-
-
-def measure(
-    synthetic: pd.DataFrame,
-    real: Any,
-    test: Any,
-    target: Hashable,
-    schema: Schema | None,
-    estimators: Any,
-    privacy_check: Any,
-    random_state: int | None,
-) -> Measured:
-    """Compare with the private rows that are there."""
-    from ..evaluation import fidelity, tstr
-
-    compared = scored = None
-    if real is not None:
-        compared = fidelity(synthetic, real, schema=schema, random_state=random_state)
-    if target is None and schema is not None:
-        target = schema.target
-    if test is not None and target is not None:
-        scored = tstr(
-            synthetic, test, target, real, estimators, schema=schema, random_state=random_state
-        )
-    return Measured(compared, scored, privacy_check)
 
 
 def context_of(
@@ -145,7 +82,7 @@ def context_of(
         "neighbors": "" if promise is None else _neighbors(promise),
         "verification": "" if promise is None else _verification(promise),
         "budget": None if promise is None else _budget(promise),
-        "pictures": _wide_pictures(measured, pictures, _curve(promise, release, ledger)),
+        "pictures": wide_pictures(measured, pictures, privacy_curve(promise, release, ledger)),
         "learning": None if measured.tstr is None else _learning(measured.tstr),
         "compared": compared,
         "columns": _columns(synthetic, real, schema, measured, pictures),
@@ -169,7 +106,8 @@ def _paragraphs(check: Any) -> list[str] | None:
 
 
 def _neighbors(promise: Promise) -> str:
-    who = "one row" if promise.unit == "row" else f"one unit (at most {promise.rows_per_unit} rows)"
+    rows = counted(promise.rows_per_unit, "row")
+    who = "one row" if promise.unit == "row" else f"one unit (at most {rows})"
     if promise.adjacency == "replace-one":
         return f"{who}, replaced"
     return f"{who}, added or removed"
@@ -229,57 +167,6 @@ def _columns(
             }
         )
     return entries
-
-
-def _curve(
-    promise: Promise | None, release: Any, ledger: PrivacyLedger | None
-) -> PrivacyCurveDisplay | None:
-    """The curve of what counts: of the ledger, or else of the release."""
-    if promise is None or not promise.private:
-        return None
-    if ledger is not None and promise.entries:
-        return PrivacyCurveDisplay.from_ledger(ledger)
-    if promise.verified is None:
-        return None
-    return PrivacyCurveDisplay.from_release(release)
-
-
-def _wide_pictures(
-    measured: Measured, pictures: Pictures, curve: PrivacyCurveDisplay | None
-) -> dict[str, dict[str, Any] | None]:
-    """Pictures of the whole table, each with its caption."""
-    names = ("privacy", "tstr", "links", "all_links")
-    found: dict[str, dict[str, Any] | None] = dict.fromkeys(names)
-    if curve is not None:
-        caption = curve.caption()
-        found["privacy"] = {"svg": pictures.small(curve.plot, _CURVE, caption), "caption": caption}
-    if measured.tstr is not None:
-        scores = TSTRDisplay.from_result(measured.tstr)
-        caption = scores.summary(measured.tstr.metrics[0])
-        found["tstr"] = _picture(scores, caption, pictures)
-    if measured.fidelity is not None:
-        links = AssociationDisplay.from_fidelity(measured.fidelity)
-        most = _changed_most(links)
-        found["links"] = _picture(most, most.summary(), pictures)
-        if most is not links:
-            words = f"Association of all {len(links.columns)} columns."
-            found["all_links"] = _picture(links, words, pictures)
-    return found
-
-
-def _picture(display: Any, caption: str, pictures: Pictures) -> dict[str, Any]:
-    return {"svg": pictures.whole(display.plot().figure_, caption), "caption": caption}
-
-
-def _changed_most(links: AssociationDisplay) -> AssociationDisplay:
-    """The columns whose associations changed most, in their order, as far as they fit a page."""
-    if len(links.columns) <= _N_LINKS:
-        return links
-    change = np.nan_to_num(np.abs(links.difference)).max(axis=1)
-    kept = np.sort(np.argsort(-change, kind="stable")[:_N_LINKS])
-    square = np.ix_(kept, kept)
-    names = [links.columns[i] for i in kept]
-    return AssociationDisplay(names, links.real[square], links.synthetic[square])
 
 
 def _distances(fidelity: Any) -> tuple[dict[Hashable, float], dict[Hashable, str]]:

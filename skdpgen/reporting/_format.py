@@ -8,7 +8,7 @@ from typing import Any
 
 from ..privacy.ledger_report import up
 
-__all__ = ["at_most", "clean", "count", "epsilon", "percent", "share", "short"]
+__all__ = ["at_most", "clean", "count", "counted", "epsilon", "percent", "share", "short"]
 
 # What no XML text may hold: control characters and halves of surrogate pairs.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -52,15 +52,29 @@ def count(number: Any) -> str:
     return _NOTHING if number is None else f"{number:,.0f}"
 
 
+def counted(number: Any, noun: str) -> str:
+    """A number of things, in singular or plural.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(0, "row"), counted(2000, "row")
+    ('1 row', '0 rows', '2,000 rows')
+    """
+    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
+
+
 def share(number: Any, digits: int = 3) -> str:
     """A score or a distance; a dash for NaN.
 
     Examples
     --------
-    >>> share(0.12345), share(float("nan"))
-    ('0.123', '\N{EN DASH}')
+    >>> share(0.12345), share(-0.0001), share(float("nan"))
+    ('0.123', '0.000', '\N{EN DASH}')
     """
-    return _NOTHING if number is None or math.isnan(number) else f"{number:.{digits}f}"
+    if number is None or math.isnan(number):
+        return _NOTHING
+    # What rounds to zero has no sign.
+    return f"{round(number, digits) + 0.0:.{digits}f}"
 
 
 def percent(number: Any, digits: int | None = None) -> str:

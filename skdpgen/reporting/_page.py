@@ -15,7 +15,8 @@ from markupsafe import Markup
 from .. import __version__
 from . import _format
 from ._promise import FALSE_ALARMS, Promise
-from ._verdict import RULES, Finding, Verdict
+from ._rules import RULES
+from ._verdict import Finding, Verdict
 
 __all__ = ["LIMITS", "REFERENCES", "lead", "meters", "plain_words", "render", "versions"]
 
@@ -47,24 +48,28 @@ _PACKAGES = ("numpy", "pandas", "scikit-learn", "scipy", "torch")
 
 def lead(verdict: Verdict, publishable: bool) -> str:
     """The verdict in one or two sentences."""
-    measured = [
-        f for f in (verdict.columns, verdict.links, verdict.learning) if f.level != "unknown"
-    ]
+    quality = (verdict.columns, verdict.links, verdict.learning)
+    measured = [finding for finding in quality if finding.level != "unknown"]
     bad = [f for f in measured if f.level == "poor"]
+    if publishable and verdict.privacy.level == "poor":
+        return f"Don't publish it. {verdict.privacy.headline}"
+    if publishable and verdict.privacy.level == "unknown":
+        return "Nothing was promised to the people in the private table, as far as is known."
     if publishable:
         text = "What the people in the private table were promised."
     elif bad:
-        text = f"Don't use this table as it is. {' '.join(f.headline for f in bad)}"
+        text = f"This table can't stand in for the real one. {' '.join(f.headline for f in bad)}"
     elif not measured:
         text = "Nothing was compared with real rows, so this page can't say how good the table is."
+    elif len(measured) < len(quality):
+        text = f"As far as it was measured: {' '.join(f.headline for f in measured)}"
     elif all(f.level == "good" for f in measured):
         text = "By these measures the table can stand in for the real one."
-        if len(measured) < 3:
-            text = "What could be measured is good."
     else:
         fair = " ".join(f.headline for f in measured if f.level == "fair")
         text = f"Usable with care. {fair}"
-    if verdict.privacy.level == "poor":
+    # A copy of the private rows is good by all other measures.
+    if verdict.privacy.level in ("poor", "unknown"):
         text += f" As to privacy: {verdict.privacy.headline}"
     return text
 
@@ -120,7 +125,8 @@ def plain_words(promise: Promise) -> list[str]:
         )
     else:
         paragraphs.append(
-            f"A unit, a person say, has at most {promise.rows_per_unit} rows in what was read."
+            "A unit, a person say, has at most "
+            f"{_format.counted(promise.rows_per_unit, 'row')} in what was read."
         )
     return paragraphs
 

@@ -14,7 +14,8 @@ from .. import __version__
 from ..data.schema import Schema
 from ..evaluation._plain import plain
 from ..exceptions import InputError, SchemaError
-from ._contents import Measured, as_pandas, context_of, measure
+from ._contents import context_of
+from ._measured import Measured, as_pandas, measure
 from ._page import render
 from ._promise import promise_of
 from ._verdict import Verdict, judge

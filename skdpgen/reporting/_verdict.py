@@ -9,121 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
+from ..plotting._tstr import METRICS
 from ._format import at_most, percent, share, short
 from ._format import epsilon as shown_epsilon
 from ._promise import Promise
+from ._rules import LEAST_GAIN, LOST, RULES, WORDS, WORST, Level
 
-__all__ = ["METRICS", "RULES", "WORDS", "Finding", "Level", "Rule", "Verdict", "judge"]
+__all__ = ["Finding", "Verdict", "judge"]
 
-Level = Literal["good", "fair", "poor", "unknown"]
-
-_WORDS = {"good": "Good", "fair": "Fair", "poor": "Poor", "unknown": "Can't tell"}
-_PRIVACY_WORDS = {"good": "Strong", "fair": "Reasonable", "poor": "Weak", "unknown": "Can't tell"}
-
-#: Words of the levels: of the measured questions, and of the promise.
-WORDS = (_WORDS, _PRIVACY_WORDS)
-
-
-@dataclass(frozen=True)
-class Rule:
-    """What a number has to be for a level.
-
-    Parameters
-    ----------
-    good, fair : float
-        Limits of the two levels, themselves included.
-    more_is_better : bool
-        Whether the number has to be at least, or at most, the limit.
-    what : str
-        What the number is.
-    why : str
-        Where the limits come from.
-    """
-
-    good: float
-    fair: float
-    more_is_better: bool
-    what: str
-    why: str
-
-    def level(self, number: float) -> Level:
-        """The level of a number; "unknown" for NaN.
-
-        Examples
-        --------
-        >>> RULES["links"].level(0.5), RULES["columns"].level(0.5)
-        ('fair', 'poor')
-        """
-        if math.isnan(number):
-            return "unknown"
-        sign = 1 if self.more_is_better else -1
-        if sign * number >= sign * self.good:
-            return "good"
-        return "fair" if sign * number >= sign * self.fair else "poor"
-
-    def limit(self, number: float) -> str:
-        """A limit in words.
-
-        Examples
-        --------
-        >>> RULES["links"].limit(0.8), RULES["columns"].limit(0.05)
-        ('from 0.8', 'up to 0.05')
-        """
-        return f"{'from' if self.more_is_better else 'up to'} {number:g}"
-
-
-#: The rules, by question.
-RULES = {
-    "columns": Rule(
-        0.05,
-        0.15,
-        False,
-        "mean total variation distance of the single columns: the share of rows that would have to "
-        "change for a column to have the real shares",
-        "",
-    ),
-    "links": Rule(
-        0.8,
-        0.4,
-        True,
-        "share of the dependence between pairs of columns that survives; 0 for columns that were "
-        "shuffled one by one",
-        "",
-    ),
-    "learning": Rule(
-        0.9,
-        0.6,
-        True,
-        "share of the gain over guessing that models keep when they learn from synthetic rows "
-        "instead of real ones, on average over the models",
-        "",
-    ),
-    "privacy": Rule(
-        1.0,
-        10.0,
-        False,
-        "total epsilon, at the delta of the promise",
-        "The limits are the tiers of Ponomareva et al., How to DP-fy ML (arXiv:2303.00654, 2023): "
-        "up to 1 a strong formal guarantee, up to 10 a reasonable one, beyond that weak to none. "
-        "What isn't private, doesn't verify or has a delta above one over the number of rows is "
-        "never better than weak.",
-    ),
-}
-
-# Real rows have to teach at least this much over guessing, or there is nothing to keep.
-_LEAST_GAIN = 0.05
-_LOST = 0.2
-#: Names of metrics for people.
-METRICS = {
-    "roc_auc": "ROC AUC",
-    "pr_auc": "average precision",
-    "accuracy": "accuracy",
-    "f1_macro": "macro F1",
-    "r2": "R squared",
-    "spearman": "rank correlation",
-}
+_WORDS, _PRIVACY_WORDS = WORDS
 
 
 @dataclass(frozen=True)
@@ -250,6 +146,9 @@ def _columns(fidelity: Any, publishable: bool) -> Finding:
         "fair": "Single columns are roughly right.",
         "poor": "Single columns are off.",
     }[level]
+    if worst > WORST and level != "poor":
+        most = "Most single columns are close" if level == "good" else headline.rstrip(".")
+        level, headline = "fair", f"{most}, but {_quoted(row['worst_columns'][0])} is off."
     detail = (
         f"On average {percent(mean)} of the rows would have to change for the right shares; "
         f"{percent(worst)} in the worst column{_names(row['worst_columns'])}."
@@ -265,11 +164,11 @@ def _links(fidelity: Any, publishable: bool) -> Finding:
     level = RULES[topic].level(kept)
     if level == "unknown":
         detail = _sentence(fidelity.dependence_note)
-        return Finding(topic, question, level, _WORDS[level], "No links to keep.", detail)
+        return Finding(topic, question, level, _WORDS[level], "Not measured.", detail)
     headline = {
         "good": "Links between columns are kept.",
         "fair": "Links between columns are kept in part.",
-        "poor": f"Links between columns are {'lost' if kept < _LOST else 'mostly lost'}.",
+        "poor": f"Links between columns are {'lost' if kept < LOST else 'mostly lost'}.",
     }[level]
     detail = f"Of the dependence between pairs of columns {percent(kept)} survives."
     return Finding(topic, question, level, _WORDS[level], headline, detail, kept)
@@ -280,9 +179,7 @@ def _learning(tstr: Any, publishable: bool) -> Finding:
     if tstr is None:
         needed = "held-out real rows as test=, and a target,"
         return _unknown(topic, question, publishable, needed)
-    target = (
-        f"\N{LEFT DOUBLE QUOTATION MARK}{short(tstr.target, 40)}\N{RIGHT DOUBLE QUOTATION MARK}"
-    )
+    target = _quoted(tstr.target)
     found = _mean_scores(tstr)
     if found is None:
         notes = [str(note) for note in tstr.scores["note"] if note]
@@ -294,21 +191,25 @@ def _learning(tstr: Any, publishable: bool) -> Finding:
         return Finding(topic, question, level_, _WORDS[level_], headline, detail)
     metric, scores = found
     name = METRICS.get(metric, metric)
+    # Why it isn't the first metric, such as a class that the synthetic table lacks.
+    first = tstr.scores[tstr.scores["metric"] == tstr.metrics[0]]
+    notes = first.loc[(first["trained_on"] != "chance") & first["score"].isna(), "note"]
+    why = f" {_sentence(str(notes.iloc[0]))}" if len(notes) and notes.iloc[0] else ""
     chance, synthetic = scores["chance"], scores["synthetic"]
     if math.isnan(scores["real"]):
-        if synthetic - chance < _LEAST_GAIN:
+        if synthetic - chance < LEAST_GAIN:
             level, headline = "poor", "No better than guessing."
         else:
             level, headline = "unknown", "Better than guessing."
-        detail = (
-            f"{name} {share(synthetic, 2)} for {target}, guessing {share(chance, 2)}. Pass the "
-            f"real rows as real= to see what real rows would give."
-        )
+        detail = f"{name} {share(synthetic, 2)} for {target}, guessing {share(chance, 2)}."
+        if not (tstr.scores["trained_on"] == "real").any():
+            detail += " Pass the real rows as real= to see what real rows would give."
+        detail += why
         return Finding(topic, question, level, _WORDS[level], headline, detail)  # type: ignore[arg-type]
     figures = f"{name} {share(synthetic, 2)}, real rows {share(scores['real'], 2)}, guessing "
     figures += f"{share(chance, 2)}"
-    if scores["real"] - chance < _LEAST_GAIN:
-        detail = f"Real rows hardly help to predict {target} either: {figures}."
+    if scores["real"] - chance < LEAST_GAIN:
+        detail = f"Real rows hardly help to predict {target} either: {figures}.{why}"
         return Finding(topic, question, "unknown", "Can't tell", "Nothing to learn.", detail)
     kept = (synthetic - chance) / (scores["real"] - chance)
     level_ = RULES[topic].level(kept)
@@ -317,24 +218,38 @@ def _learning(tstr: Any, publishable: bool) -> Finding:
         "fair": "Models learn, but less than from real rows.",
         "poor": "Models learn little of what real rows teach.",
     }[level_]
-    if synthetic - chance < _LEAST_GAIN:
+    if synthetic - chance < LEAST_GAIN:
         headline = "Models do no better than guessing."
-    detail = f"{percent(max(kept, 0.0))} of the gain over guessing {target} is kept: {figures}."
+    gain = percent(min(max(kept, 0.0), 1.0))
+    detail = f"{gain} of the gain over guessing {target} is kept: {figures}.{why}"
     return Finding(topic, question, level_, _WORDS[level_], headline, detail, kept)
 
 
 def _mean_scores(tstr: Any) -> tuple[str, dict[str, float]] | None:
-    """First metric that says something, and its mean over the models by what they learned from.
+    """First metric if it says something, and its mean over the models by what they learned from.
 
-    Not the best model: the best of several is better than guessing by luck alone.
+    Not the best model: the best of several is better than guessing by luck alone. Where the first
+    metric is unknown, the one that real rows improve most: guessing is almost always accurate
+    where a class is rare.
     """
+    usable = {}
     for metric in tstr.metrics:
         part = tstr.scores[tstr.scores["metric"] == metric]
         mean = part.groupby("trained_on")["score"].mean()
         found = {k: float(mean.get(k, math.nan)) for k in ("synthetic", "real", "chance")}
         if not (math.isnan(found["synthetic"]) or math.isnan(found["chance"])):
-            return metric, found
-    return None
+            usable[metric] = found
+
+    def gain(metric: str) -> float:
+        real = usable[metric]["real"]
+        return -math.inf if math.isnan(real) else real - usable[metric]["chance"]
+
+    if not usable:
+        return None
+    chosen = tstr.metrics[0]
+    if chosen not in usable or gain(chosen) == -math.inf:
+        chosen = max(usable, key=gain)
+    return chosen, usable[chosen]
 
 
 def _found_fault(check: Any) -> bool:
@@ -408,6 +323,10 @@ def _names(columns: Any) -> str:
         return ""
     names = columns if isinstance(columns, tuple) else (columns,)
     return f" ({', '.join(short(name, 40) for name in names)})"
+
+
+def _quoted(name: Any) -> str:
+    return f"\N{LEFT DOUBLE QUOTATION MARK}{short(name, 40)}\N{RIGHT DOUBLE QUOTATION MARK}"
 
 
 def _sentence(text: str) -> str:

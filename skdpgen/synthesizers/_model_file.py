@@ -136,7 +136,8 @@ def save_model(synthesizer: ReleaseSynthesizer, path: str | os.PathLike[str]) ->
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = os.path.join(folder.name, "smokers.model")
     >>> save_model(synth, path)
-    >>> load_model(path).sample(5, random_state=0).equals(synth.sample(5, random_state=0))
+    >>> loaded = load_model(path, template=df)
+    >>> loaded.sample(5, random_state=0).equals(synth.sample(5, random_state=0))
     True
     >>> folder.cleanup()
     """

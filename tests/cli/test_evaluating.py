@@ -26,9 +26,21 @@ def test_rows_that_were_held_out_judge(folder, synthetic):
     }
     assert area["real", "logistic regression"] > 0.75
     assert 0 <= found["fidelity"]["dependence_kept"] <= 1
+    assert found["copies"]["copying"] is False
     output = folder("evaluate", synthetic, "--real", folder.data, *release).stdout
     assert "Predicting smoker on real rows" in output
     assert "Not private" in output
+    assert "No sign of copied rows" in output
+
+
+def test_copies_of_training_rows_are_found(folder):
+    train, test, page = (folder.path / name for name in ("train.csv", "test.csv", "a.html"))
+    parts = ("--train-output", train, "--test-output", test)
+    folder("split", folder.data, "--test", 0.5, *parts)
+    real = ("--real", train, "--test", test, "--schema", folder.schema)
+    assert folder.json("evaluate", train, *real)["copies"]["copying"] is True
+    folder("report", train, *real, "-o", page)
+    assert "rows were copied" in page.read_text()
 
 
 def test_without_rows_to_test_on_no_model_is_scored(folder, synthetic, release):
@@ -53,6 +65,7 @@ def test_without_a_target_only_shares_are_compared(folder, synthetic):
     folder.schema.write_text(json.dumps({**schema, "target": None}))
     found = folder.json("evaluate", synthetic, "--test", folder.data, "--schema", folder.schema)
     assert found["tstr"] is None
+    assert found["copies"] is None
     assert found["fidelity"]["summary"]
 
 
@@ -127,3 +140,10 @@ def test_demo(folder, monkeypatch):
     assert folder.json("demo", "-o", path)["text"] == "what the demo says\n"
     assert folder("demo", "-o", path).stdout == "what the demo says\n"
     assert calls == 2 * [["--output", str(path)]]
+
+
+def test_dependence_that_is_not_measured_has_its_reason(folder, synthetic):
+    few = folder.path / "few.csv"
+    few.write_text("".join(synthetic.read_text().splitlines(keepends=True)[:6]))
+    output = folder("evaluate", few, "--test", folder.data, "--schema", folder.schema).stdout
+    assert "Dependence kept: not measured, a table has fewer than 100 rows." in output

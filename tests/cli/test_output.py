@@ -76,7 +76,7 @@ def test_on_a_terminal_tables_are_drawn(monkeypatch):
     out, _ = terminals(monkeypatch)
     Output(False, False).table(("name",), [("[bold]",)], title="A table")
     assert "[bold]" in out.getvalue()
-    assert "┃" in out.getvalue()
+    assert "─" in out.getvalue()
 
 
 def test_on_a_terminal_trainings_have_a_progress_bar(monkeypatch):

@@ -28,6 +28,12 @@ def test_a_draft_goes_to_a_file_that_must_not_exist(folder):
     assert "exists" in folder("schema", "draft", folder.data, "-o", path, status=1).stderr
 
 
+def test_names_that_may_be_a_row_are_warned_of(folder):
+    assert folder("schema", "draft", folder.data).stderr == ""
+    folder.data.write_text("39,State-gov,77516\n")
+    assert "is a row" in folder("schema", "draft", folder.data).stderr
+
+
 def test_a_draft_of_a_parquet_file_has_its_dtypes(folder):
     path = folder.path / "data.parquet"
     pd.DataFrame({"age": [33], "smoker": [True]}).to_parquet(path)
@@ -38,7 +44,7 @@ def test_a_draft_of_a_parquet_file_has_its_dtypes(folder):
 
 def test_a_complete_schema(folder):
     found = folder.json("schema", "check", folder.schema, folder.data)
-    assert found == {"ok": True, "problems": [], "open": [], "target": "smoker"}
+    assert found == {"ok": True, "problems": [], "open": [], "target": "smoker", "hints": []}
     output = folder("schema", "check", folder.schema).stdout
     assert "18 .. 90 int" in output
     assert "5 columns, target smoker. Nothing is missing." in output
@@ -49,7 +55,7 @@ def test_every_todo_is_listed_with_how_to_write_it(folder):
     folder("schema", "draft", folder.data, "-o", path)
     found = folder.json("schema", "check", path, status=1)
     assert [p["column"] for p in found["problems"]] == list(SCHEMA["columns"])
-    assert "kind" in found["problems"][0]["write"]
+    assert found["problems"][0]["write"].startswith("one of numeric, categorical")
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,10 @@ from skdpgen.exceptions import SchemaError
         ({"bounds": (0, 2**45), "dtype": "int", "scale": "log1p"}, r"2\*\*45"),
         ({"bounds": (2**64, 2**64 + 1), "dtype": "int"}, "64 bits"),
         ({"bounds": (-(2**63) - 1, -(2**63)), "dtype": "int"}, "64 bits"),
+        ({"bounds": (0, 1), "decimals": -1}, "decimals must be"),
+        ({"bounds": (0, 1), "decimals": 16}, "decimals must be"),
+        ({"bounds": (0, 1), "decimals": True}, "decimals must be"),
+        ({"bounds": (0, 1), "decimals": 2.0}, "decimals must be"),
         ({"bounds": (0, 1), "metadata": "note"}, "mapping"),
     ],
 )

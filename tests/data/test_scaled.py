@@ -163,3 +163,18 @@ def test_ranks():
     never_missing = make_encoder(Ordinal([1, 2]), np.array([1]), encoding="linear")
     assert never_missing.encode(np.array([2, 9])).tolist() == [[1.0], [0.0]]
     assert make_encoder(Ordinal([7]), np.array([7]), encoding="scale").width == 0
+
+
+@pytest.mark.parametrize("scale", ["linear", "log1p"])
+def test_decimals_round_what_comes_out_within_the_bounds(scale):
+    encoder = make_encoder(Numeric((0.126, 9.874), scale=scale, decimals=2), np.array([1.0]))
+    values = encoder.decode(np.linspace(0, 1, 1001)[:, None])
+    assert (values[0], values[-1]) == (0.13, 9.87)
+    assert values.tolist() == [float(f"{value:.2f}") for value in values.tolist()]
+    # No rounding leaves the bounds: there the bound itself comes out.
+    assert make_encoder(Numeric((0.4, 0.6), decimals=0), np.array([0.5])).decode(
+        np.array([[0.0], [1.0]])
+    ).tolist() == [0.4, 0.6]
+    # What comes in keeps its digits.
+    exact = make_encoder(Numeric((0.126, 9.874), scale=scale), np.array([1.0]))
+    assert np.array_equal(encoder.encode(np.array([1.2345])), exact.encode(np.array([1.2345])))

@@ -167,3 +167,12 @@ def test_errors():
         copy_check(table, table, schema=SCHEMA, max_rows=0)
     with pytest.raises(InputError, match="held-out table lacks column 'color'"):
         copy_check(table, table, table.drop(columns="color"), schema=SCHEMA)
+
+
+def test_so_few_rows_that_copies_could_not_be_found_are_not_judged():
+    rng = np.random.default_rng(0)
+    real = pd.DataFrame({"x": rng.normal(size=200), "y": rng.normal(size=200)})
+    few = copy_check(real[:5], real[:100], real[100:])
+    assert few.copying is None
+    assert few.summary().startswith("Copying was not judged: there are too few rows to tell.")
+    assert copy_check(real[:100], real[:100], real[100:]).copying

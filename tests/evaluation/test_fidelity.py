@@ -71,6 +71,49 @@ def test_missing_shares():
     assert result.loc["amount", "real"] == real["amount"].isna().mean()
 
 
+def test_what_is_declared_to_mean_missing_is_missing():
+    schema = Schema.from_dict(
+        {
+            "target": None,
+            "columns": {
+                "age": {"kind": "numeric", "bounds": [0, 100], "missing": [-9, "?"]},
+                "seen": {
+                    "kind": "datetime",
+                    "bounds": ["2020-01-01", "2020-12-31"],
+                    "format": "%Y-%m-%d",
+                    "missing": ["1900-01-01"],
+                },
+                "code": {"kind": "categorical", "values": [1, 2], "missing": [-1]},
+                "note": {"kind": "categorical", "values": ["a", "b"], "missing": ["-"]},
+            },
+        }
+    )
+    real = pd.DataFrame(
+        {
+            "age": [-9, 20, 30, 40],
+            "seen": ["1900-01-01", "2020-02-01", "2020-03-01", "2020-04-01"],
+            "code": [-1, 1, 2, 2],
+            "note": ["-", "a", "b", "b"],
+        }
+    )
+    empty = pd.DataFrame(
+        {
+            "age": [np.nan, 20, 30, 40],
+            "seen": pd.to_datetime([None, "2020-02-01", "2020-03-01", "2020-04-01"]),
+            "code": pd.array([None, 1, 2, 2], "Int64"),
+            "note": [None, "a", "b", "b"],
+        }
+    )
+    texts = real.astype(str).replace({"age": {"-9": "?"}})
+    for synthetic in (empty, texts):
+        result = fidelity(synthetic, real, schema=schema)
+        assert result.missing[["real", "synthetic"]].to_numpy().tolist() == [[0.25, 0.25]] * 4
+        assert (result.marginals["distance"] == 0).all()
+    # In the lowest bin it would be someone of age 0.
+    alone = fidelity(real.assign(age=[0, 20, 30, 40]), real, schema=schema).marginals
+    assert alone.loc[alone["columns"] == ("age",), "distance"].tolist() == [0.25, 0.25]
+
+
 def test_k_marginal_is_the_score_of_sdnist(shared_data):
     """Against NIST's formula, (2 - mean sum of abs differences) * 500, by groupby as there."""
     real, entries = shared_data.load("nltcs")
@@ -283,3 +326,17 @@ def test_bad_arguments_are_named():
         fidelity(pl.from_pandas(things()).lazy(), things())
     with pytest.raises(SchemaError, match="'color' can't be evaluated without its values"):
         fidelity(things(), things(), schema=Schema({"color": Categorical(None)}))
+
+
+def test_dependence_is_seen_at_both_scales():
+    # Three spikes that say the color; in the synthetic table a narrow bin each.
+    rng = np.random.default_rng(0)
+    place = rng.integers(3, size=2000)
+    spikes, colors = np.array([-1.8, 1.1, 1.4])[place], np.array(["r", "g", "b"])[place]
+    schema = Schema({"rate": Numeric((-10, 10)), "color": Categorical(["r", "g", "b"])})
+    real = pd.DataFrame({"rate": spikes, "color": colors})
+    binned = real.assign(rate=spikes + rng.uniform(-0.05, 0.05, 2000))
+    assert fidelity(binned, real, schema=schema).dependence_kept > 0.95
+    # Two of the three spikes can no longer be told apart: a part of it is lost.
+    blurred = real.assign(rate=np.where(spikes > 0, rng.choice([1.1, 1.4], 2000), spikes))
+    assert 0.4 < fidelity(blurred, real, schema=schema).dependence_kept < 0.9

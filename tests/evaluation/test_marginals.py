@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 
 from skdpgen import Schema
+from skdpgen.data import Numeric
 from skdpgen.evaluation import marginal_distances
 from skdpgen.evaluation._marginals import Cells, joint
 from skdpgen.exceptions import InputError, SchemaError
@@ -138,3 +139,13 @@ def test_bad_arguments_are_named():
     )
     with pytest.raises(SchemaError, match="'c' can't be evaluated without its values"):
         marginal_distances(pd.DataFrame({"c": ["a"]}), pd.DataFrame({"c": ["a"]}), open_ended)
+
+
+def test_quantile_bins_end_between_values():
+    # Spikes, and the same spikes a hair to the right: nobody would call that another table.
+    rng = np.random.default_rng(0)
+    spikes = rng.choice([-1.8, 1.1, 1.4], 3000)
+    schema = Schema({"rate": Numeric((-10, 10))})
+    real, near = pd.DataFrame({"rate": spikes}), pd.DataFrame({"rate": spikes + 0.01})
+    found = marginal_distances(near, real, schema, binning="quantile")["distance"].item()
+    assert found == 0

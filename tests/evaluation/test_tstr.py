@@ -354,7 +354,7 @@ def test_bad_arguments_are_named():
     train = patients(20, 0)
     with pytest.raises(InputError, match="needs a target: name a column"):
         tstr(train, train)
-    with pytest.raises(InputError, match="the synthetic table lacks column 'nothing'"):
+    with pytest.raises(InputError, match="lacks column 'nothing'; it is the target"):
         tstr(train, train, "nothing", schema=SCHEMA)
     with pytest.raises(InputError, match="'id' can't be predicted: the schema says id"):
         tstr(train, train, "id", schema=SCHEMA)

@@ -180,6 +180,14 @@ def test_the_header_is_plain_json(path):
         assert archive.namelist() == ["header.json", *(f"{name}.npy" for name in ARRAYS)]
 
 
+def test_a_small_file_that_unpacks_to_a_large_one_is_refused(path):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", "{}" + " " * 2**27)
+    assert path.stat().st_size < 2**20
+    with pytest.raises(ReleaseError, match="unpacks to far more than any release"):
+        read_archive(path)
+
+
 def test_no_more_is_unpacked_than_the_file_says(path):
     n = 2**26
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:

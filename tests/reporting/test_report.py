@@ -72,13 +72,14 @@ def test_shuffled_columns_are_called_bad(bad_page):
     assert verdict.links.headline == "Links between columns are lost."
     first = bad_page.html.index("Links between columns are lost.")
     assert first < bad_page.html.index("What was promised</h2>")
-    assert "Don&#39;t use this table as it is." in bad_page.html
+    assert "This table can&#39;t stand in for the real one." in bad_page.html
 
 
 def test_private_rows_call_for_a_warning(good_page, public_page, shop):
     assert "Not for publication." in good_page.html
     assert "no epsilon covers" in good_page.html
     assert "Not for publication." not in public_page.html
+    assert '<span class="tag">publishable</span>' in public_page.html
     assert "Not for publication." not in report(shop.good, release=shop.release).html
 
 
@@ -141,6 +142,8 @@ def test_insecure_noise_is_red(shop):
     assert page.verdict.privacy.level == "poor"
     assert "NOT PRIVATE" in page.html
     assert 'class="statement bad"' in page.html
+    assert "Not for publication." in page.html
+    assert '<span class="tag">publishable</span>' not in page.html
 
 
 # -- what it doesn't say -------------------------------------------------------
@@ -343,3 +346,17 @@ def test_schema_of_the_release_is_used(shop):
     other = report(shop.good.rename(columns={"size": "length"}), publishable=True)
     assert isinstance(shop.schema, Schema)
     assert "length" in other.html
+
+
+def test_one_is_one():
+    page = report(pd.DataFrame({"age": [33]}), publishable=True)
+    assert "<b>1</b> synthetic row<" in page.html
+    assert "<b>1</b> column<" in page.html
+    assert "<b>2</b> synthetic rows<" in report(pd.DataFrame({"age": [33, 51]})).html
+
+
+def test_the_lead_says_where_nothing_was_promised(shop):
+    private = report(shop.real, real=shop.real).html
+    assert "Links between columns are kept. As to privacy: No promise was given." in private
+    public = report(shop.real, publishable=True).html
+    assert '<p class="lead">Nothing was promised to the people' in public

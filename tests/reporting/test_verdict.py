@@ -8,7 +8,8 @@ import pytest
 from skdpgen.privacy.entries import LedgerEntry
 from skdpgen.privacy.ledger import PrivacyLedger
 from skdpgen.reporting._promise import promise_of
-from skdpgen.reporting._verdict import RULES, judge
+from skdpgen.reporting._rules import RULES
+from skdpgen.reporting._verdict import judge
 
 
 def fidelity(mean=0.01, worst=0.02, kept=0.9, note=""):
@@ -65,6 +66,20 @@ def test_the_larger_distance_of_both_binnings_counts():
     assert "50% in the worst column (age)" in found.detail
 
 
+@pytest.mark.parametrize(
+    ("mean", "headline"),
+    [
+        (0.04, "Most single columns are close, but \u201cage\u201d is off."),
+        (0.06, "Single columns are roughly right, but \u201cage\u201d is off."),
+    ],
+)
+def test_one_lost_column_is_named_and_no_mean_hides_it(mean, headline):
+    found = verdict(measured=fidelity(mean=mean, worst=0.9)).columns
+    assert (found.level, found.headline) == ("fair", headline)
+    assert verdict(measured=fidelity(mean=mean, worst=0.25)).columns.level != "poor"
+    assert "off" not in verdict(measured=fidelity(mean=mean, worst=0.25)).columns.headline
+
+
 def test_a_distance_that_is_unknown_has_its_reason():
     found = verdict(measured=fidelity(mean=math.nan, note="the real table has no rows")).columns
     assert found.level == "unknown"
@@ -89,6 +104,8 @@ def test_links_that_are_not_there():
     found = verdict(measured=fidelity(kept=math.nan)).links
     assert found.level == "unknown"
     assert found.detail == "The real columns do not depend on each other."
+    # Nothing is claimed of links where only the table is too small to tell.
+    assert found.headline == "Not measured."
 
 
 def test_the_share_of_the_gain_over_guessing():
@@ -119,6 +136,44 @@ def test_a_synthetic_table_that_nothing_can_be_learned_from_is_poor():
     found = verdict(scores=tstr([math.nan], [0.9], note="class 'yes' is absent")).learning
     assert found.level == "poor"
     assert found.detail == "Class 'yes' is absent."
+
+
+def _two_metrics(roc_auc, accuracy, f1_macro):
+    parts = [
+        tstr([scores[0]], [scores[1]], scores[2], metric, note)
+        for metric, scores, note in (
+            ("roc_auc", roc_auc, "class 'maybe' is absent"),
+            ("accuracy", accuracy, ""),
+            ("f1_macro", f1_macro, ""),
+        )
+    ]
+    scores = pd.concat([part.scores for part in parts], ignore_index=True)
+    metrics = ("roc_auc", "accuracy", "f1_macro")
+    return SimpleNamespace(scores=scores, metrics=metrics, target="income")
+
+
+def test_a_lost_class_is_told_and_accuracy_is_no_excuse():
+    # Nine of ten rows have one class: guessing is accurate, and real rows teach a lot.
+    nan = math.nan
+    found = verdict(scores=_two_metrics((nan, 0.9, nan), (0.9, 0.93, 0.9), (0.5, 0.75, 0.45)))
+    nothing = _two_metrics((nan, 0.9, 0.5), (0.9, 0.93, 0.9), (0.5, 0.75, 0.45))
+    for learning in (found.learning, verdict(scores=nothing).learning):
+        assert learning.level == "poor"
+        assert learning.value == pytest.approx(0.05 / 0.3)
+        assert " 0.50, real rows 0.75, guessing 0.45" in learning.detail
+        assert learning.detail.endswith("Class 'maybe' is absent.")
+
+
+def test_real_rows_that_are_there_are_not_asked_for():
+    scores = _two_metrics((0.8, math.nan, 0.5), (0.9, 0.93, 0.85), (0.7, 0.75, 0.45))
+    found = verdict(scores=scores).learning
+    assert "real=" not in found.detail
+    assert found.value == pytest.approx(0.25 / 0.3)
+
+
+def test_more_than_all_of_the_gain_is_all_of_it():
+    found = verdict(scores=tstr([0.9], [0.86])).learning
+    assert found.detail.startswith("100% of the gain")
 
 
 def test_scores_that_nobody_has_are_no_verdict():

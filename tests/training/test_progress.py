@@ -20,7 +20,11 @@ from skdpgen.training.progress import Progress, unwatched
 
 LAYOUT = EncodedLayout(width=2, numeric=(0, 1), groups=())
 POINTS, SCHEMA = make_gaussian_grid(200, random_state=0)
-SMALL = {"features": InteractionFeatures(40, n_bins=8), "generator": MixtureGenerator(8)}
+# A mixture that goes on below the noise floor: how many steps it takes doesn't depend on the noise.
+SMALL = {
+    "features": InteractionFeatures(40, n_bins=8),
+    "generator": MixtureGenerator(8, floor_ratio=0.0),
+}
 
 
 def heard(run):
@@ -83,7 +87,9 @@ def test_the_end_is_told_where_training_diverges():
     [
         DPMERFSynthesizer(1.0, 1e-5, schema=SCHEMA, n_steps=3, **SMALL),
         DPMERFSynthesizer(1.0, 1e-5, schema=SCHEMA, n_steps=3, features=GaussianFeatures(8)),
-        SlicedFDivSynthesizer(1.0, 1e-5, schema=SCHEMA, n_steps=3, n_slices=4),
+        SlicedFDivSynthesizer(
+            1.0, 1e-5, schema=SCHEMA, n_steps=3, n_slices=4, generator=SMALL["generator"]
+        ),
         SlicedFDivSynthesizer(
             1.0, 1e-5, schema=SCHEMA, n_steps=3, n_slices=4, directions="sparse", batch_size=16
         ),
@@ -93,19 +99,15 @@ def test_the_end_is_told_where_training_diverges():
 )
 def test_all_synthesizers_tell_and_their_dress_rehearsals_do_not(synthesizer):
     fitted, _ = heard(lambda: synthesizer.fit(POINTS))
-    assert 1 <= len(fitted) <= 4
-    assert [call[0] for call in fitted[:3]] == [1, 2, 3][: len(fitted)]
-    assert fitted[-1][0] == fitted[-1][1]
+    # Nothing ends early: no mixture stops at the noise floor here.
+    assert [call[:2] for call in fitted] == [(1, 3), (2, 3), (3, 3)]
     again, _ = heard(lambda: synthesizer.retrain(n_steps=2))
     assert again[0][:2] == (1, 2)
 
 
 @pytest.mark.filterwarnings("ignore::skdpgen.exceptions.PrivacyWarning")
 def test_nobody_hears_the_tries_of_a_private_search():
-    estimator = DPMERFSynthesizer(
-        1.0, 1e-5, schema=SCHEMA, n_steps=3, features=SMALL["features"],
-        generator=MixtureGenerator(8, floor_ratio=0.0),
-    )  # fmt: skip
+    estimator = DPMERFSynthesizer(1.0, 1e-5, schema=SCHEMA, n_steps=3, **SMALL)
     grid = {"features__n_frequencies": [20, 30, 40, 50]}
     calls, _ = heard(lambda: PrivateSearchCV(estimator, grid, 1.0, 1e-5).fit(POINTS))
     # The published one, trained once more; the search itself trains at least once.
