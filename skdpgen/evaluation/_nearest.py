@@ -61,6 +61,12 @@ class GowerRows:
     def __getitem__(self, rows: Any) -> GowerRows:
         return GowerRows(self.numbers[rows], self.codes[rows], self.missing[rows])
 
+    def identities(self) -> list[bytes]:
+        """A text for each row, the same for rows without distance."""
+        parts = (self.numbers, self.codes, self.missing)
+        cells = np.concatenate([part.astype(np.float64) for part in parts], axis=1)
+        return [row.tobytes() for row in np.ascontiguousarray(cells)]
+
     @property
     def n_columns(self) -> int:
         """Number of columns."""

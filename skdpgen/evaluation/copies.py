@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["CopyResult", "copy_check"]
 
 _QUANTILES = (0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 1.0)
+# So many synthetic rows that equal real ones are no coincidence where real rows hardly ever do.
+_MANY = 0.05
 _WHAT_IT_IS = "This is a check against copying, not evidence of privacy: only the mechanism is."
 
 
@@ -53,6 +55,9 @@ class CopyResult:
     exact : dict of str to float
         Share of synthetic rows that equal a row of ``"train"`` or ``"held_out"`` in every column
         (numbers up to a millionth of their range).
+    coincidence : float
+        Share of the held-out rows that equal a training row: so often real rows equal each other;
+        NaN without held-out rows.
     n_rows : dict of str to int
         Rows compared: ``"synthetic"``, ``"train"`` and ``"held_out"``.
     note : str
@@ -67,6 +72,7 @@ class CopyResult:
     n_votes: float
     quantiles: pd.DataFrame = field(repr=False)
     exact: dict[str, float]
+    coincidence: float
     n_rows: dict[str, int]
     note: str
     reads: str = field(repr=False)
@@ -87,6 +93,16 @@ class CopyResult:
         return self.interval[0] > 0.5
 
     @property
+    def repeating(self) -> bool:
+        """Whether far more synthetic rows equal real ones than these equal each other.
+
+        Copies of training and of held-out rows leave the share at 0.5. This is a remark without a
+        rate of false alarms: a bad table that repeats a few frequent rows has it too.
+        """
+        often = max((share for share in self.exact.values() if share == share), default=0.0)
+        return bool(often > 2 * self.coincidence + _MANY)
+
+    @property
     def _margin(self) -> float:
         return math.sqrt(math.log(1 / self.false_alarm_rate) / (2 * self.n_votes))
 
@@ -100,6 +116,10 @@ class CopyResult:
             "Synthetic rows lie CLOSER to training rows than to held-out rows: rows were copied, or"
             " learned by heart."
             if self.copying
+            else "MANY synthetic rows equal real rows, but only "
+            f"{self.coincidence:.2%} of the held-out rows equal a training row: training and "
+            "held-out rows were copied, or few rows repeated."
+            if self.repeating
             else "No sign of copied rows."
         )
         equal = (
@@ -114,9 +134,22 @@ class CopyResult:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON types; NaN becomes None."""
-        names = ("share", "interval", "confidence", "n_votes", "quantiles", "exact", "n_rows")
+        names = (
+            "share",
+            "interval",
+            "confidence",
+            "n_votes",
+            "quantiles",
+            "exact",
+            "n_rows",
+            "coincidence",
+        )
         rest = {name: plain(getattr(self, name)) for name in (*names, "note", "reads")}
-        judged = {"copying": self.copying, "false_alarm_rate": self.false_alarm_rate}
+        judged = {
+            "copying": self.copying,
+            "repeating": self.repeating,
+            "false_alarm_rate": self.false_alarm_rate,
+        }
         return {**rest, **judged, "summary": self.summary()}
 
     def __str__(self) -> str:
@@ -241,6 +274,7 @@ def copy_check(
             | {k: _quantiles(v) / per_column for k, v in roles.items() if v is not None}
         ),
         exact={k: _mean(v == 0) for k, v in roles.items() if v is not None},
+        coincidence=math.nan if held_out is None else _coincidence(held_out, real),
         n_rows={"synthetic": len(made), "train": len(real)}
         | ({} if held_out is None else {"held_out": len(held_out)}),
         note=note,
@@ -307,6 +341,11 @@ def _encoded(
 
 def _quantiles(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.quantile(values, _QUANTILES) if len(values) else np.full(len(_QUANTILES), np.nan)
+
+
+def _coincidence(held_out: GowerRows, train: GowerRows) -> float:
+    known = set(train.identities())
+    return _mean(np.array([key in known for key in held_out.identities()], dtype=bool))
 
 
 def _mean(values: npt.NDArray[np.bool_]) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ..plotting._tstr import METRICS
@@ -113,7 +113,7 @@ def judge(
         _columns(fidelity, publishable),
         _links(fidelity, publishable),
         _learning(tstr, publishable),
-        _fault() if _found_fault(check) else _privacy(promise),
+        _fault() if _found_fault(check) else _doubted(_privacy(promise), check),
     )
 
 
@@ -255,6 +255,20 @@ def _mean_scores(tstr: Any) -> tuple[str, dict[str, float]] | None:
 def _found_fault(check: Any) -> bool:
     # What a check of everything, of copies, and of a claim call it.
     return any(bool(getattr(check, name, False)) for name in ("alarms", "copying", "violated"))
+
+
+def _doubted(found: Finding, check: Any) -> Finding:
+    """A promise that the table doesn't look like: whether it was made from it, nobody can tell."""
+    if found.level == "poor" or not getattr(getattr(check, "copies", check), "repeating", False):
+        return found
+    return replace(
+        found,
+        level="poor",
+        label="In doubt",
+        headline="Many of its rows equal real rows.",
+        detail="Real rows equal each other far less often: was the table made from the release? "
+        f"See the checks below. {found.detail}",
+    )
 
 
 def _fault() -> Finding:

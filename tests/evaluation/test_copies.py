@@ -176,3 +176,26 @@ def test_so_few_rows_that_copies_could_not_be_found_are_not_judged():
     assert few.copying is None
     assert few.summary().startswith("Copying was not judged: there are too few rows to tell.")
     assert copy_check(real[:100], real[:100], real[100:]).copying
+
+
+def test_a_copy_of_all_rows_is_not_called_free_of_copies():
+    # Half of the copies are of held-out rows, so the share alone says nothing.
+    rng = np.random.default_rng(0)
+    real = pd.DataFrame({"x": rng.normal(size=600), "y": rng.normal(size=600)})
+    copied = copy_check(real, real[:300], real[300:])
+    assert copied.share == pytest.approx(0.5)
+    assert (copied.copying, copied.repeating, copied.coincidence) == (False, True, 0.0)
+    assert "No sign" not in copied.summary()
+    fresh = pd.DataFrame({"x": rng.normal(size=600), "y": rng.normal(size=600)})
+    assert not copy_check(fresh, real[:300], real[300:]).repeating
+
+
+def test_rows_that_are_alike_by_nature_are_no_copies():
+    rng = np.random.default_rng(0)
+    real, fresh = (pd.DataFrame(rng.integers(0, 2, (600, 4))) for _ in range(2))
+    found = copy_check(fresh, real[:300], real[300:])
+    keys = set(map(tuple, real[:300].to_numpy()))
+    expected = np.mean([tuple(row) in keys for row in real[300:].to_numpy()])
+    assert found.coincidence == pytest.approx(expected)
+    assert not found.repeating
+    assert copy_check(fresh, real).repeating is False

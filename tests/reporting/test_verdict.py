@@ -226,3 +226,12 @@ def test_plain_values_have_no_infinity(promise):
     facts = verdict(replace(promise, private=False, epsilon=math.inf)).to_dict()
     assert facts["privacy"]["value"] is None
     assert list(facts) == ["columns", "links", "learning", "privacy"]
+
+
+def test_rows_that_equal_real_ones_put_the_promise_in_doubt(promise):
+    copies = SimpleNamespace(copying=False, repeating=True)
+    for check in (copies, SimpleNamespace(alarms=(), copies=copies)):
+        found = judge(promise, None, None, check, publishable=False).privacy
+        assert (found.level, found.label) == ("poor", "In doubt")
+        assert found.headline == "Many of its rows equal real rows."
+    assert judge(promise, None, None, None, publishable=False).privacy.level == "good"
