@@ -41,9 +41,9 @@ class _InOrder(click.Group):
 def main() -> None:
     """Make differentially private synthetic tables.
 
-    Only `fit` reads private rows and pays for it from a budget; what comes after it works on the
-    release that it wrote, free of cost. `evaluate` and `report` read private rows without any
-    protection where they are asked to: what they write is not for publication.
+    `fit` reads private rows under a guarantee and pays for it from a budget; what is made of its
+    release afterwards costs nothing. `split`, `evaluate` and `report` read private rows without
+    any protection: what they write is as private as these, but for `report --publishable`.
     """
 
 

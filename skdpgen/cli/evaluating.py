@@ -53,7 +53,7 @@ def _tables(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@click.command()
+@click.command(short_help="Compare a synthetic table with real rows.")
 @click.argument("synthetic", type=existing)
 @_tables
 @with_output
@@ -124,7 +124,7 @@ def evaluate(
         out.say(copies.summary())
 
 
-@click.command()
+@click.command(short_help="Write a page: is the table any good?")
 @click.argument("synthetic", type=existing)
 @click.option("-o", "--output", "target_file", type=output, required=True, help="HTML to write.")
 @click.option("--ledger", "ledger_file", type=existing, help="All that was spent on these rows.")
@@ -189,7 +189,7 @@ def report(
         out.note("It holds exact figures of private rows: not for publication.")
 
 
-@click.command()
+@click.command(short_help="Make data that come along synthetic.")
 @click.option(
     "-o", "--output", "target", type=output, default=Path("fair_synthetic.csv"), show_default=True
 )

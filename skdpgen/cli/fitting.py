@@ -41,7 +41,7 @@ _ONLY = {
 }
 
 
-@click.command()
+@click.command(short_help="Make one noisy release of private rows.")
 @click.argument("data", type=existing)
 @click.option(
     "--schema", "schema_file", type=existing, required=True, help="What is public of DATA."
@@ -214,7 +214,7 @@ def _save(release: Release | SlicingRelease, target: Path) -> None:
         ) from None
 
 
-@click.command()
+@click.command(short_help="Put private rows aside, to judge with.")
 @click.argument("data", type=existing)
 @click.option(
     "--test",

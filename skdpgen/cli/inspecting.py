@@ -20,7 +20,7 @@ __all__ = ["inspect"]
 _SQLITE = b"SQLite format 3\0"
 
 
-@click.command()
+@click.command(short_help="Say what was promised and spent.")
 @click.argument("path", metavar="RELEASE|MODEL|LEDGER", type=existing)
 @with_output
 def inspect(out: Output, path: Path) -> None:

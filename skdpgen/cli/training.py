@@ -19,7 +19,7 @@ from ._output import Output, with_output
 __all__ = ["retrain", "sample", "search"]
 
 
-@click.command()
+@click.command(short_help="Make a synthetic table.")
 @click.argument("source", metavar="RELEASE|MODEL", type=existing)
 @click.option("-n", "n_rows", type=click.IntRange(min=0), help="Rows; as many as were released of.")
 @click.option("-o", "--output", "target", type=output, required=True, help="Table to write.")
@@ -64,7 +64,7 @@ def sample(
     out.say(f"{target}: {len(table)} synthetic row{'' if len(table) == 1 else 's'}.")
 
 
-@click.command()
+@click.command(short_help="Train on a release and keep the model.")
 @click.argument("release", type=existing)
 @click.option("-o", "--output", "target", type=output, required=True, help="Model to write.")
 @click.option(
@@ -95,7 +95,7 @@ def retrain(
     _tell(out, target, synthesizer, params)
 
 
-@click.command()
+@click.command(short_help="Try settings on a release, free of cost.")
 @click.argument("release", type=existing)
 @click.option("-o", "--output", "target", type=output, required=True, help="Best model.")
 @click.option(
@@ -187,6 +187,13 @@ def _trained(
         return load_model(source)
     release = _release(source)
     kind = synthesizer_class(release)
+    # Names of other arguments, such as the release itself, are no settings either.
+    for name in params or ():
+        if name.partition("__")[0] not in kind.post_processing_parameters:
+            raise CommandError(
+                f"{name!r} isn't a post-processing parameter, and only those can be set for a "
+                f"release: {', '.join(kind.post_processing_parameters)}."
+            )
     settings = {"random_state": seed, **(params or {})}
     settings.update(_generator_for(settings))
     # With verbose=1 a training prints; results alone belong on standard output.

@@ -109,6 +109,7 @@ def test_retrain(folder, release):
     [
         ("n_steps", "NAME=VALUE", 2),
         ("epsilon=3", "isn't a post-processing parameter", 1),
+        ("release=other.release", "isn't a post-processing parameter", 1),
         ("n_steps=many", "must be an integer", 1),
         ("generator__layers=3", "has no parameter 'layers'", 1),
     ],
