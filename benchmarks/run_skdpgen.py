@@ -39,6 +39,8 @@ def main() -> None:
         job["delta"],
         schema=prepared.schema,
         adjacency=job["adjacency"],
+        # The peers are told the number of rows, which they take for public.
+        n_rows_hint=len(prepared.train),
         random_state=job["seed"],
         **VARIANTS[variant],
     )

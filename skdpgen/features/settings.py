@@ -23,6 +23,8 @@ __all__ = ["GaussianFeatures", "InteractionFeatures", "ReleaseFacts"]
 
 # Above this noise triples of columns drown, and pairs alone have twice the signal.
 _LARGE_NOISE = 3e-4
+# Below this noise triples are seen so well that pairs, which they contain, only take their place.
+_SMALL_NOISE = 1.2e-5
 # Waves of a family under replace-one: the sensitivity falls from 1.90 to 1.55, more gives little.
 _HARMONICS = 4
 
@@ -137,8 +139,9 @@ class InteractionFeatures(BaseEstimator):
         Number of frequencies, a cosine and a sine each.
     orders : sequence of int or "auto", default="auto"
         How many columns a frequency looks at, 1 to 4; every order gets as many frequencies. "auto"
-        is two and three, or two alone where the noise would drown triples: a table of fewer than
-        some 12,000 rows at epsilon = 1, delta = 1e-5 (18,000 under replace-one).
+        is two and three; two alone where the noise would drown triples, in a table of fewer than
+        some 12,000 rows at epsilon = 1, delta = 1e-5 (18,000 under replace-one); three alone where
+        there is next to no noise, from some 310,000 rows on (440,000).
     n_bins : int, default=128
         Most bins of a number, 4 to 4096. Whole numbers with fewer values have one each.
     max_cycles : float, default=32
@@ -223,7 +226,11 @@ class InteractionFeatures(BaseEstimator):
 
         orders, n_harmonics = self.orders, self.n_harmonics
         if isinstance(orders, str) and orders == "auto":
-            orders = (2,) if facts.noise > _LARGE_NOISE else (2, 3)
+            orders = (2, 3)
+            if facts.noise > _LARGE_NOISE:
+                orders = (2,)
+            elif facts.noise < _SMALL_NOISE:
+                orders = (3,)
         if isinstance(n_harmonics, str) and n_harmonics == "auto":
             n_harmonics = _HARMONICS if facts.adjacency == "replace-one" else 1
         return InteractionFeatureMap.draw(

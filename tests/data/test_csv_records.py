@@ -123,7 +123,9 @@ def test_a_row_in_the_place_of_names_is_not_quoted(csv_file):
     assert "CANARY" not in str(caught.value)
 
 
-@pytest.mark.parametrize("content", [b"a,b\n1,2\n", gzip.compress(b"a,b\n1,2\n" * 99)[:-20]])
+@pytest.mark.parametrize(
+    "content", [b"a,b\n1,2\n", gzip.compress(b"a,b\n1,2\n" * 99)[:-20]], ids=["no gzip", "cut off"]
+)
 def test_a_damaged_gzip_file_is_refused(csv_file, content):
     with pytest.raises(InputError, match="no gzip file, or not a whole one"):
         list(csv_file(content, "table.csv.gz").records())

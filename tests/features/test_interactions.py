@@ -144,6 +144,9 @@ def test_settings_are_stored_untouched():
         (ReleaseFacts("add-remove", 16.3, 32_561), (2,), 1),
         (ReleaseFacts("add-remove", 3.7306, 12_000), (2,), 1),
         (ReleaseFacts("replace-one", 3.7306, 17_000), (2,), 4),
+        (ReleaseFacts("add-remove", 3.7306, 310_000), (2, 3), 1),
+        (ReleaseFacts("add-remove", 3.7306, 312_000), (3,), 1),
+        (ReleaseFacts("replace-one", 3.7306, 441_000), (3,), 4),
     ],
 )
 def test_what_auto_chooses_from_public_facts(facts, orders, n_harmonics):
