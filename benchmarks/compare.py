@@ -30,9 +30,10 @@ ACCOUNTING = (
     "skdpgen: one Gaussian release, by the exact curve of the Gaussian mechanism. dpmm: 0.1 of "
     "epsilon for PrivTree's bins (pure), the rest for the model, by zCDP; PrivBayes half of that "
     "by the exponential mechanism. smartnoise: zCDP. Peers account under add-remove and know the "
-    "number of rows, which skdpgen gets as a hint there. What their accounting leaves out: dpmm reads constant columns and which "
-    "numbers are ever missing off the rows, smartnoise the lists of categories. AIM gets 3 rounds "
-    "a column on more than 40 columns, where it would overspend with fewer."
+    "number of rows, which skdpgen gets as a hint there. What their accounting leaves out: dpmm "
+    "reads constant columns and which numbers are ever missing off the rows, smartnoise the lists "
+    "of categories. AIM gets 3 rounds a column on more than 40 columns, where it would overspend "
+    "with fewer."
 )
 
 
