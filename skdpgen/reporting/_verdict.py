@@ -171,6 +171,12 @@ def _links(fidelity: Any, publishable: bool) -> Finding:
         "poor": f"Links between columns are {'lost' if kept < LOST else 'mostly lost'}.",
     }[level]
     detail = f"Of the dependence between pairs of columns {percent(kept)} survives."
+    pairs = fidelity.summary[fidelity.summary["order"] == 2]
+    if pairs["worst"].notna().any():
+        # A mean over many pairs hides a rule between two columns that got lost.
+        row = pairs.loc[pairs["worst"].idxmax()]
+        share, names = percent(float(row["worst"])), _names(row["worst_columns"])
+        detail += f" In the worst pair{names} {share} of the rows would have to change."
     return Finding(topic, question, level, _WORDS[level], headline, detail, kept)
 
 

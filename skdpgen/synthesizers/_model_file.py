@@ -170,7 +170,9 @@ def load_model(path: str | os.PathLike[str], *, template: Any = None) -> Any:
     Parameters
     ----------
     path : path-like
-        The file. It may come from anybody: nothing in it is executed.
+        The file. It may come from anybody: nothing in it is executed. But whether its weights
+        were trained on its release can't be told, so the guarantee of the release covers samples
+        of a model only where you trust whoever trained it.
     template : DataFrame, default=None
         A frame, possibly without rows, with the names and dtypes that samples shall have. None
         gives pandas frames with the usual dtypes of the schema.

@@ -15,7 +15,7 @@ from skdpgen.reporting._verdict import judge
 def fidelity(mean=0.01, worst=0.02, kept=0.9, note=""):
     row = {"order": 1, "mean": mean, "worst": worst, "worst_columns": ("age",), "note": note}
     other = {**row, "mean": mean / 2, "worst": worst / 2, "worst_columns": ("sex",)}
-    pairs = {**row, "order": 2, "mean": 0.5}
+    pairs = {**row, "order": 2, "mean": 0.5, "worst_columns": ("age", "sex")}
     return SimpleNamespace(
         summary=pd.DataFrame([other, row, pairs]),
         dependence_kept=kept,
@@ -98,6 +98,14 @@ def test_a_distance_that_is_unknown_has_its_reason():
 def test_links(kept, words):
     found = verdict(measured=fidelity(kept=kept)).links
     assert found.headline == f"Links between columns {words}"
+
+
+def test_the_worst_pair_is_named():
+    found = verdict(measured=fidelity(kept=0.9, worst=0.25)).links
+    assert found.level == "good"
+    assert found.detail.endswith(
+        "In the worst pair (age, sex) 25% of the rows would have to change."
+    )
 
 
 def test_links_that_are_not_there():
