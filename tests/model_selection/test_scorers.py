@@ -18,6 +18,7 @@ from skdpgen import (
     MixtureGenerator,
     PrivacyLedger,
     Schema,
+    insecure_noise,
 )
 from skdpgen.data import Categorical, Numeric
 from skdpgen.evaluation import tstr
@@ -89,9 +90,10 @@ def test_the_number_of_rows_follows_the_release_and_not_the_fold(monkeypatch):
 def test_targets_apart_arrays_and_polars_are_scored_alike():
     frame, test = table(), table(100, seed=1)
     scorer = make_tstr_scorer(estimators=LOGISTIC, public=True)
-    expected = scorer(synthesizer().fit(frame), test)
-    assert 0.5 < expected <= 1
-    synth = synthesizer().fit(frame)
+    # At this size noise alone can make a table from which nothing is learned.
+    with insecure_noise(scale=0):
+        synth = synthesizer().fit(frame)
+    assert 0.5 < scorer(synth, test) <= 1
     assert scorer(synth, pl.from_pandas(test)) == scorer(synth, test)
     apart = synthesizer().fit(frame.drop(columns="ill"), frame["ill"])
     assert 0 <= scorer(apart, test.drop(columns="ill"), test["ill"]) <= 1
