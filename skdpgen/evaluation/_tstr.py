@@ -112,11 +112,12 @@ def tstr(
     real_train : DataFrame, default=None
         Real training rows, for comparison.
     estimators : {"fast", "paper"} or mapping of str to estimator, default="fast"
-        ``"fast"``: logistic (or ridge) regression on standardized columns, gradient boosting of
-        100 trees (XGBoost where it is installed, scikit-learn's histogram boosting elsewhere) and
-        a random forest of 100 trees with leaves of five rows or more. ``"paper"``: the twelve
-        classifiers of [1]_ with the settings of its code for tables; its figures come from hard
-        labels and can't be compared. A mapping names scikit-learn estimators, which are cloned.
+        ``"fast"``: logistic (or ridge) regression on one-hot categories and standardized numbers,
+        gradient boosting of 100 trees (XGBoost where it is installed, scikit-learn's histogram
+        boosting elsewhere) and a random forest of 100 trees with leaves of five rows or more.
+        ``"paper"``: the twelve classifiers of [1]_ with the settings of its code for tables; its
+        figures come from hard labels and can't be compared. A mapping names scikit-learn
+        estimators, which are cloned.
     schema : Schema, default=None
         Column facts; id and text columns are left out. Without one, they are read off the real
         rows (the result says so) and ``target`` must be given.

@@ -9,6 +9,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import average_precision_score, r2_score, roc_auc_score
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from skdpgen import Schema
@@ -82,6 +83,20 @@ def test_the_fast_preset_learns_and_its_scores_are_seeded():
     assert (areas["synthetic"] > 0.8).all()
     assert areas["chance"].tolist() == [0.5]
     pd.testing.assert_frame_equal(first.scores, tstr(synthetic, test, schema=SCHEMA).scores)
+
+
+def test_linear_models_standardize_numbers_and_leave_indicators_alone():
+    rng = np.random.default_rng(0)
+    x = np.stack([rng.uniform(0.2, 0.3, 500), np.arange(500) == 7, np.arange(500) % 2], axis=1)
+    for task, name in (
+        ("classification", "logistic regression"),
+        ("regression", "ridge regression"),
+    ):
+        first = chosen_estimators("fast", task, 0)[name][0]
+        expected = np.column_stack([StandardScaler().fit_transform(x[:, :1]), x[:, 1:]])
+        np.testing.assert_allclose(first.fit_transform(x), expected, rtol=1e-12)
+        # Nothing but indicators, and a value that training didn't have.
+        assert first.fit(x[:, 1:]).transform(np.array([[0.5, 1.0]])).tolist() == [[0.5, 1.0]]
 
 
 def test_without_xgboost_scikit_learn_boosts_and_the_paper_says_what_is_missing(monkeypatch):
