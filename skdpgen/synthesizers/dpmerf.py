@@ -94,7 +94,7 @@ class DPMERFSynthesizer(EmbeddingSynthesizer):
         gets ``(noise, one_hot_labels)``; a callable gets ``(layout, n_classes)`` and returns a
         module. Post-processing.
     n_steps : int, default=None
-        Most gradient steps; None is 2000, or 1300 for a mixture on a release with little noise.
+        Most gradient steps; None is 1500, or 1300 for a mixture on a release with little noise.
         Post-processing.
     batch_size : int, default=None
         Frequencies a step of a mixture (None is 250), generated rows a step of a network (None is

@@ -41,7 +41,7 @@ class MixtureSettings:
     n_mixtures : int, default=4
         Independent mixtures that share the components evenly and are averaged: what one of them
         invents beyond the released features, the others don't.
-    n_steps : int, default=2000
+    n_steps : int, default=1500
         Most gradient steps, along a cosine.
     learning_rate : float, default=0.03
         Learning rate of Adam.
@@ -66,7 +66,7 @@ class MixtureSettings:
 
     n_components: int = 400
     n_mixtures: int = 4
-    n_steps: int = 2000
+    n_steps: int = 1500
     learning_rate: float = 0.03
     batch_size: int = 250
     spread: float = 0.2

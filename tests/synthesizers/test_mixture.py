@@ -142,7 +142,7 @@ def test_defaults_follow_the_noise_and_choices_stay(monkeypatch):
     assert asked.floor_ratio == 0.5
     clear = settings_used(monkeypatch, plan(), 0.001)
     assert (clear.n_components, clear.n_mixtures, clear.learning_rate) == (1000, 1, 0.1)
-    assert (noisy.n_steps, clear.n_steps) == (2000, 1300)
+    assert (noisy.n_steps, clear.n_steps) == (1500, 1300)
     chosen = plan(MixtureGenerator(6, n_mixtures=3), learning_rate=0.2)
     kept = settings_used(monkeypatch, chosen, 0.001)
     assert (kept.n_components, kept.n_mixtures, kept.learning_rate) == (6, 3, 0.2)
