@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 
 __all__ = ["GaussianFeatures", "InteractionFeatures", "ReleaseFacts"]
 
-# Above this noise triples of columns drown, and pairs alone have twice the signal.
+# Above this noise triples of columns drown, and pairs alone have twice the signal. Fine waves of
+# numbers drown as well, while coarse ones are what tells how much lies in a tail.
 _LARGE_NOISE = 3e-4
 # Below this noise triples are seen so well that pairs, which they contain, only take their place.
 _SMALL_NOISE = 1.2e-5
+_MAX_CYCLES, _MAX_CYCLES_IN_LARGE_NOISE = 32.0, 16.0
 # Waves of a family under replace-one: the sensitivity falls from 1.90 to 1.55, more gives little.
 _HARMONICS = 4
 
@@ -144,8 +146,9 @@ class InteractionFeatures(BaseEstimator):
         there is next to no noise, from some 310,000 rows on (440,000).
     n_bins : int, default=128
         Most bins of a number, 4 to 4096. Whole numbers with fewer values have one each.
-    max_cycles : float, default=32
-        Largest scale of a number's frequencies, in cycles over its bins.
+    max_cycles : float or "auto", default="auto"
+        Largest scale of a number's frequencies, in cycles over its bins. "auto" is 32, and 16
+        where the noise would drown triples of columns.
     block_share : float, default=0.2
         Share of a row's squared norm that the one-way tables get, in [0, 1). They keep spikes,
         which random frequencies hardly see, and calm the label's main effects.
@@ -175,7 +178,7 @@ class InteractionFeatures(BaseEstimator):
         *,
         orders: Sequence[int] | Literal["auto"] = "auto",
         n_bins: int = 128,
-        max_cycles: float = 32.0,
+        max_cycles: float | Literal["auto"] = "auto",
         block_share: float = 0.2,
         max_subsets: int = 400,
         n_harmonics: int | Literal["auto"] = "auto",
@@ -224,13 +227,16 @@ class InteractionFeatures(BaseEstimator):
         """
         from skdpgen.features.interactions import InteractionFeatureMap
 
-        orders, n_harmonics = self.orders, self.n_harmonics
+        orders, max_cycles, n_harmonics = self.orders, self.max_cycles, self.n_harmonics
         if isinstance(orders, str) and orders == "auto":
             orders = (2, 3)
             if facts.noise > _LARGE_NOISE:
                 orders = (2,)
             elif facts.noise < _SMALL_NOISE:
                 orders = (3,)
+        if isinstance(max_cycles, str) and max_cycles == "auto":
+            large = facts.noise > _LARGE_NOISE
+            max_cycles = _MAX_CYCLES_IN_LARGE_NOISE if large else _MAX_CYCLES
         if isinstance(n_harmonics, str) and n_harmonics == "auto":
             n_harmonics = _HARMONICS if facts.adjacency == "replace-one" else 1
         return InteractionFeatureMap.draw(
@@ -238,7 +244,7 @@ class InteractionFeatures(BaseEstimator):
             n_bins=self.check_bins(),
             orders=orders,
             n_frequencies=self.n_frequencies,
-            max_cycles=self.max_cycles,
+            max_cycles=max_cycles,
             block_share=self.block_share,
             max_subsets=self.max_subsets,
             n_harmonics=n_harmonics,

@@ -161,6 +161,23 @@ def test_what_auto_chooses_from_public_facts(facts, orders, n_harmonics):
     assert drawn.n_harmonics == 2
 
 
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace-one"])
+def test_waves_are_coarser_where_noise_is_large(adjacency):
+    atoms = layout(-128, 3)
+    for rows, max_cycles in ((12_000, 16), (32_561, 32)):
+        facts = ReleaseFacts(adjacency, 3.7306, rows)
+        chosen, asked = (
+            features.draw(atoms, facts, np.random.RandomState(0))
+            for features in (
+                InteractionFeatures(60),
+                InteractionFeatures(60, max_cycles=max_cycles),
+            )
+        )
+        assert chosen.subsets == asked.subsets
+        for one, other in zip(chosen.phases, asked.phases, strict=True):
+            assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
 def test_a_part_of_the_map_has_whole_families_at_their_coordinates():
     atoms = layout(3, -8, 4)
     features = draw(atoms, n_frequencies=60, n_harmonics=4)

@@ -223,7 +223,7 @@ def test_from_a_saved_release(make_mixture, schema, table, tmp_path):
     )
     assert again.features.get_params() == {
         "block_share": 0.2,
-        "max_cycles": 32.0,
+        "max_cycles": "auto",
         "max_subsets": len(again.release_.public_arrays["subset_shapes"]),
         "n_bins": 8,
         "n_frequencies": 60,
