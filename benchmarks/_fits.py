@@ -39,6 +39,7 @@ METHODS = {
     "real": Method("real rows", None, private=False),
     "default": Method("skdpgen, default", OWN),
     "paper": Method("skdpgen, DP-MERF of the paper", OWN),
+    "slices": Method("skdpgen, SlicedFDivSynthesizer", OWN),
     "default_no_noise": Method("skdpgen, default, without noise", OWN, private=False),
     "paper_no_noise": Method("skdpgen, DP-MERF of the paper, without noise", OWN, private=False),
     "aim": Method("dpmm AIM, its defaults", "peers/run_dpmm.py", "dpmm"),
