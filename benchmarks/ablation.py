@@ -1,12 +1,13 @@
 """What each default of tables is worth: one setting changed at a time.
 
     python benchmarks/ablation.py
+    python benchmarks/ablation.py --epsilon 0.2
 
-On sets that ``compare.py`` doesn't report (telco_churn, credit_fraud, taxis), at epsilon = 1,
-add-remove. Scores are means over the sets and fits of ROC AUC on held-out rows and of total
-variation distances to the training rows. Privacy settings need a new release, so lines that change
-one differ in their noise too; the others train again on the same release. Writes
-``results/ablation.md``.
+On sets that ``compare.py`` doesn't report (telco_churn, credit_fraud, taxis), add-remove. Scores
+are means over the sets and fits of ROC AUC on held-out rows and of total variation distances to the
+training rows. Privacy settings need a new release, so lines that change one differ in their noise
+too; the others train again on the same release. Writes ``results/ablation.md`` or, for another
+epsilon than 1, ``results/ablation_epsilon_<epsilon>.md``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from _sets import Prepared, prepare
 from skdpgen import DPMERFSynthesizer, InteractionFeatures, MixtureGenerator
 
 SETS = ("telco_churn", "credit_fraud", "taxis")
-EPSILON, DELTA = 1.0, 1e-5
+DELTA = 1e-5
 PRIVACY: dict[str, dict[str, Any]] = {
     "defaults": {},
     "orders (2,)": {"orders": (2,)},
@@ -32,6 +33,8 @@ PRIVACY: dict[str, dict[str, Any]] = {
     "32 bins": {"n_bins": 32},
     "256 bins": {"n_bins": 256},
     "up to 8 cycles": {"max_cycles": 8.0},
+    "up to 16 cycles": {"max_cycles": 16.0},
+    "up to 32 cycles": {"max_cycles": 32.0},
     "up to 64 cycles": {"max_cycles": 64.0},
     "no one-way tables": {"block_share": 0.0},
     "one-way share 0.4": {"block_share": 0.4},
@@ -44,6 +47,8 @@ TRAINING: dict[str, dict[str, Any]] = {
     "stop at 0.95 of the floor": {"generator": MixtureGenerator(floor_ratio=0.95)},
     "stop at 1.1 of the floor": {"generator": MixtureGenerator(floor_ratio=1.1)},
     "never stop early": {"generator": MixtureGenerator(floor_ratio=0.0)},
+    "at most 1,000 steps": {"n_steps": 1000},
+    "at most 2,000 steps": {"n_steps": 2000},
     "learning rate 0.1": {"learning_rate": 0.1},
     "learning rate 0.01": {"learning_rate": 0.01},
     "joint class weights": {"class_weight": None},
@@ -68,7 +73,10 @@ def line(setting: str, synth: DPMERFSynthesizer, prepared: Prepared, seconds: fl
 
 def main() -> None:
     """Run the benchmark."""
-    options = parser(__doc__.splitlines()[0]).parse_args()
+    command_line = parser(__doc__.splitlines()[0])
+    command_line.add_argument("--epsilon", type=float, default=1.0)
+    options = command_line.parse_args()
+    epsilon = options.epsilon
     load = loader(options.data)
     rows = []
     for name in SETS:
@@ -76,7 +84,7 @@ def main() -> None:
         for seed in range(options.fits):
             for setting, changes in PRIVACY.items():
                 synth = DPMERFSynthesizer(
-                    EPSILON,
+                    epsilon,
                     DELTA,
                     schema=prepared.schema,
                     adjacency="add-remove",
@@ -89,7 +97,12 @@ def main() -> None:
                 print(name, rows[-1], flush=True)
                 if changes:
                     continue
-                defaults = {"generator": "auto", "learning_rate": None, "class_weight": "balanced"}
+                defaults = {
+                    "generator": "auto",
+                    "n_steps": None,
+                    "learning_rate": None,
+                    "class_weight": "balanced",
+                }
                 for other, training in TRAINING.items():
                     with Stopwatch() as watch:
                         synth.retrain(**{**defaults, **training})
@@ -99,10 +112,11 @@ def main() -> None:
     table = pd.DataFrame(rows).groupby("setting").mean().loc[order]
     digits = dict.fromkeys(table.columns, 3) | {"TV 1-way": 4, "TV 2-way": 4} | {"steps": 0}
     shown = {column: table[column].map(f"{{:.{n}f}}".format) for column, n in digits.items()}
+    usual = epsilon == 1
     write_result(
-        "ablation",
-        "Defaults for tables, one at a time, epsilon = 1, delta = 1e-5, add-remove",
-        "python benchmarks/ablation.py",
+        "ablation" if usual else f"ablation_epsilon_{epsilon:g}",
+        f"Defaults for tables, one at a time, epsilon = {epsilon:g}, delta = 1e-5, add-remove",
+        "python benchmarks/ablation.py" + ("" if usual else f" --epsilon {epsilon:g}"),
         pd.DataFrame(shown).reset_index(),
         f"Means over {', '.join(SETS)} and {options.fits} fits each. ROC AUC on held-out rows; "
         "total variation distance to the training rows, numbers in 16 uniform bins; CPU seconds "
