@@ -8,7 +8,9 @@ CLASSIFIERS = {"LR": "logistic", "XGB": "boosted", "RF": "forest"}
 # Stays on one line.
 SLASH = "\N{NO-BREAK SPACE}/\N{NO-BREAK SPACE}"
 COLORS = {
-    "skdpgen": "#0a7d91",
+    "skdpgen, default": "#0a7d91",
+    "skdpgen, SlicedFDivSynthesizer": "#5bb5a2",
+    "skdpgen, DP-MERF of the paper": "#c9a227",
     "dpmm AIM": "#b5542a",
     "dpmm MST": "#7c6a9c",
     "dpmm PrivBayes": "#8a8d4b",
@@ -156,7 +158,7 @@ def _legend(figure, axes):
         [seen[name] for name in order],
         order,
         loc="upper center",
-        ncols=len(order),
+        ncols=4,
         frameon=False,
         bbox_to_anchor=(0.5, 0.01),
     )
@@ -172,7 +174,7 @@ def _auc_and_seconds(plt):
         real = mean_score(rows[0], "AUC")
         ax.axhline(real, color="#444", linewidth=1.2, linestyle="--")
         for method, score, _, seconds in _fits(rows):
-            marker = "o" if method == "skdpgen" else "s"
+            marker = "o" if method.startswith("skdpgen") else "s"
             ax.scatter(seconds, score, s=45, color=COLORS[method], marker=marker, label=method)
         ax.set_xscale("log")
         ax.set_xlim(3, 3000)
@@ -192,7 +194,7 @@ def _two_way(plt):
             [at - 0.3, at + 0.3], [number(rows[0]["TV 2-way"])] * 2, color="#444", lw=1, ls="--"
         )
         for method, _, distance, _ in _fits(rows):
-            marker = "o" if method == "skdpgen" else "s"
+            marker = "o" if method.startswith("skdpgen") else "s"
             ax.scatter(at, distance, s=45, color=COLORS[method], marker=marker, label=method)
     ax.set_xticks(
         range(len(sets)), [f"{name}\n{n_rows:,}" for name, n_rows, _, _ in sets], fontsize=8
@@ -208,8 +210,8 @@ def _over_epsilon(plt):
     figure, ax = plt.subplots(figsize=(6, 3.2), layout="tight")
     ax.axhline(mean_score(rows[0], "AUC"), color="#444", lw=1, ls="--", label="real rows")
     lines = {
-        ("skdpgen, default", "add-remove"): ("skdpgen, add-remove", COLORS["skdpgen"], "o-"),
-        ("skdpgen, default", "replace-one"): ("skdpgen, replace-one", COLORS["skdpgen"], "o:"),
+        ("skdpgen, default", "add-remove"): ("skdpgen, add-remove", COLORS["skdpgen, default"], "o-"),
+        ("skdpgen, default", "replace-one"): ("skdpgen, replace-one", COLORS["skdpgen, default"], "o:"),
         ("dpmm AIM, light settings", "add-remove"): ("dpmm AIM, light", COLORS["dpmm AIM"], "s-"),
     }
     for (trained, adjacency), (label, color, style) in lines.items():
