@@ -9,6 +9,7 @@ from contextlib import redirect_stderr, redirect_stdout
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from skdpgen.data import (
@@ -21,6 +22,7 @@ from skdpgen.data import (
     Text,
 )
 from skdpgen.exceptions import InputError, SchemaError
+from skdpgen.synthesizers._parameters import unit_codes
 
 MARKER = "Anne's only value"
 NUMBER = 987654321.123
@@ -202,3 +204,33 @@ def test_dtypes_that_remember_rows_are_forgotten(library):
     built = a.inverse_transform(rows)
     if library == "pandas":
         assert built["x0"].cat.categories.tolist() == ["Rome", "Oslo"]
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        "str",  # of pandas 3
+        "string[pyarrow]",
+        pd.ArrowDtype(pa.string()),
+        pd.ArrowDtype(pa.large_string()),
+    ],
+)
+def test_bytes_that_are_no_text_raise_nothing_in_frames_either(dtype):
+    """pandas.read_parquet checks no bytes; numpy's conversion raised, and quoted the cell."""
+    bare = pa.chunked_array([pa.array([b"a", b"\xff" + MARKER.encode(), None]).view(pa.string())])
+    texts = pd.arrays.ArrowExtensionArray(bare)
+    native = pd.Series(texts)
+    if not isinstance(dtype, pd.ArrowDtype) or dtype.pyarrow_dtype != pa.string():
+        native = native.astype(dtype)
+    schema = Schema(
+        {
+            "cell": Categorical(["a"], other="b", missing=True),
+            "number": Numeric((0, 1), missing=True),
+            "written": Datetime(("2020-01-01", "2020-12-31"), "%Y-%m-%d", missing=True),
+        }
+    )
+    frame = pd.DataFrame(dict.fromkeys(schema.columns, native))
+    clean = pd.DataFrame(dict.fromkeys(schema.columns, pd.Series(["a", "?", None], dtype=object)))
+    rows, expected = (TabularPreprocessor.from_schema(schema).fit_transform(f) for f in (frame, clean))
+    np.testing.assert_array_equal(np.asarray(rows), np.asarray(expected))
+    assert unit_codes(native).tolist() == [1, 2, 0]
