@@ -24,6 +24,7 @@ __all__ = [
     "read_levels",
     "read_numbers",
     "read_ticks",
+    "utf8_texts",
     "with_none",
 ]
 
@@ -85,7 +86,35 @@ def read_cells(column: Any, dtype: ColumnDtype) -> list[Any]:
     """
     if dtype.backend == "polars":
         return (column.cast(str) if dtype.family == "category" else column).to_list()
-    return np.asarray(column, dtype=object).tolist()
+    try:
+        cells: list[Any] = np.asarray(column, dtype=object).tolist()
+        return cells
+    except Exception:
+        # Texts in Arrow's memory, such as those of a Parquet file, are bytes that nobody checked.
+        return utf8_texts(getattr(column, "array", column).__arrow_array__())
+
+
+def utf8_texts(array: Any) -> list[str | None]:
+    r"""Read texts of pyarrow whose bytes needn't be UTF-8: what isn't becomes U+FFFD.
+
+    Parameters
+    ----------
+    array : pyarrow.Array or ChunkedArray of n texts
+
+    Returns
+    -------
+    list of length n
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> utf8_texts(pyarrow.array([b"Zurich", b"Z\xfcrich", None]).view(pyarrow.string()))
+    ['Zurich', 'Z\ufffdrich', None]
+    """
+    import pyarrow as pa
+
+    cells = array.cast(pa.large_binary()).to_pylist()
+    return [None if cell is None else cell.decode("utf-8", "replace") for cell in cells]
 
 
 def read_levels(column: Any) -> tuple[np.ndarray, list[Any]]:

@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from ..exceptions import InputError
+from .arrays import utf8_texts
 from .atomic import replaced
 from .csv_records import CsvFile
 from .datetime_columns import Datetime
@@ -299,9 +300,7 @@ def _utf8(arrow: Any, column: Any) -> Any:
     try:
         column.validate(full=True)
     except arrow.ArrowInvalid:
-        cells = column.cast(arrow.binary()).to_pylist()
-        texts = [None if cell is None else cell.decode("utf-8", "replace") for cell in cells]
-        return arrow.array(texts, arrow.string())
+        return arrow.array(utf8_texts(column), arrow.string())
     return column
 
 

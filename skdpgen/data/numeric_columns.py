@@ -31,7 +31,9 @@ class Numeric(Column):
         missing besides the nulls of the dtype.
     decimals : int or None, default=None
         Decimals, 0 to 15, to which synthetic values are rounded: 2 for amounts of money. None
-        leaves all digits. Values that come in aren't rounded.
+        leaves all digits. They stay within the bounds: of 0.124 .. 9.876 the ends are 0.13 and
+        9.87, and where no rounded number lies between the bounds these come out themselves.
+        Values that come in aren't rounded.
     metadata : mapping, optional
         See :class:`~skdpgen.data.Column`.
 

@@ -250,6 +250,28 @@ class RealEncoder(NumberEncoder):
             raise InputError(
                 f"column {self.name!r}: the bounds are beyond the dtype {self.dtype.label}."
             )
+        self._within = self._ends()
+
+    def _ends(self) -> tuple[float, float]:
+        """Least and most that comes out: with decimals not 0.124, but 0.13."""
+        least, most = self.allowed
+        if self.column.decimals is None:
+            return least, most
+        step = 10.0**-self.column.decimals
+        low, high = self._rounded(np.array([least, most], dtype=np.float64)).tolist()
+        inside = [low + step if low < least else low, high - step if high > most else high]
+        low, high = self._rounded(np.array(inside)).tolist()
+        # Between close bounds there may be no such number.
+        return (least, most) if low > high else (max(low, least), min(high, most))
+
+    def _rounded(self, values: np.ndarray) -> np.ndarray:
+        if self.column.decimals is None:
+            return values
+        with np.errstate(over="ignore"):
+            rounded = np.round(values, self.column.decimals)
+        # So large that numpy's product with a power of ten is infinite: there are no decimals.
+        # And zero has no sign.
+        return np.where(np.isfinite(rounded), rounded, values) + 0.0
 
     def _to_unit(self, values: np.ndarray) -> np.ndarray:
         if self.is_constant:
@@ -271,9 +293,7 @@ class RealEncoder(NumberEncoder):
         if self.is_constant:
             return np.full(z.shape, self.lower)
         values = unit_to_reals(z, self.lower, self.upper, self._log)
-        if self.column.decimals is not None:
-            values = np.round(values, self.column.decimals)
-        return np.clip(values, *self.allowed)
+        return np.clip(self._rounded(values), *self._within)
 
 
 class RankEncoder(ScaledEncoder):

@@ -64,7 +64,8 @@ class GowerRows:
     def identities(self) -> list[bytes]:
         """A text for each row, the same for rows without distance."""
         parts = (self.numbers, self.codes, self.missing)
-        cells = np.concatenate([part.astype(np.float64) for part in parts], axis=1)
+        # Whole numbers; as integers zero has no sign.
+        cells = np.concatenate([part.astype(np.int64) for part in parts], axis=1)
         return [row.tobytes() for row in np.ascontiguousarray(cells)]
 
     @property

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..exceptions import InputError
+from ._audit_bounds import clopper_pearson
 from ._columns import facts, table
 from ._nearest import ONE, GowerRows, blocks, distances
 from ._plain import plain
@@ -97,10 +98,19 @@ class CopyResult:
         """Whether far more synthetic rows equal real ones than these equal each other.
 
         Copies of training and of held-out rows leave the share at 0.5. This is a remark without a
-        rate of false alarms: a bad table that repeats a few frequent rows has it too.
+        rate of false alarms: a bad table that repeats a few frequent rows has it too. But few rows
+        are no reason: both shares are taken at their confidence bounds.
         """
-        often = max((share for share in self.exact.values() if share == share), default=0.0)
-        return bool(often > 2 * self.coincidence + _MANY)
+        if math.isnan(self.coincidence) or not self.n_rows["synthetic"]:
+            return False
+        often, seldom = (
+            clopper_pearson(round(share * n), n, self.false_alarm_rate)
+            for share, n in (
+                (max(self.exact.values()), self.n_rows["synthetic"]),
+                (self.coincidence, self.n_rows["held_out"]),
+            )
+        )
+        return often[0] > 2 * seldom[1] + _MANY
 
     @property
     def _margin(self) -> float:
@@ -109,16 +119,16 @@ class CopyResult:
     def summary(self) -> str:
         """What was found, in plain sentences."""
         if self.copying is None:
+            # Of few different rows, repeated often, the share says nothing.
             reason = self.note or "there are too few rows to tell"
-            return f"Copying was not judged: {reason}. {_WHAT_IT_IS}"
+            many = f" {self._many}" if self.repeating else ""
+            return f"Copying was not judged: {reason}.{many} {_WHAT_IT_IS}"
         low, high = self.interval
         found = (
             "Synthetic rows lie CLOSER to training rows than to held-out rows: rows were copied, or"
             " learned by heart."
             if self.copying
-            else "MANY synthetic rows equal real rows, but only "
-            f"{self.coincidence:.2%} of the held-out rows equal a training row: training and "
-            "held-out rows were copied, or few rows repeated."
+            else self._many
             if self.repeating
             else "No sign of copied rows."
         )
@@ -130,6 +140,14 @@ class CopyResult:
             f"{found} {self.share:.1%} of the synthetic rows have a training row as their closest "
             f"real row ({low:.1%} to {high:.1%}; 50% where nothing is copied; false alarms at most "
             f"{self.false_alarm_rate:.2g}). {equal} {_WHAT_IT_IS}"
+        )
+
+    @property
+    def _many(self) -> str:
+        return (
+            f"MANY synthetic rows equal real rows, but only {self.coincidence:.2%} of the held-out "
+            "rows equal a training row: training and held-out rows were copied, or few rows "
+            "repeated."
         )
 
     def to_dict(self) -> dict[str, Any]:

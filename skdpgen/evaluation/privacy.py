@@ -65,6 +65,8 @@ class PrivacyCheck:
         found = (
             f"FAULTS FOUND: {', '.join(self.alarms)}. Don't publish the table."
             if self.alarms
+            else "No fault was found for certain, but many rows equal real ones."
+            if self.copies.repeating
             else "No fault was found."
         )
         return "\n".join([*parts, f"{found} {_NO_PROOF}"])

@@ -22,6 +22,7 @@ _HEADER = "header.json"
 _ARRAY = ".npy"
 # What a file may unpack to: far more than any release does, far less than a trap.
 _MOST_BYTES, _MOST_TIMES = 2**26, 200
+_KINDS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 
 
 def write_archive(
@@ -83,6 +84,9 @@ def read_archive(
             members = sorted({name for name in names if name.endswith(_ARRAY)} | {_HEADER})
             if sorted(names) != members:
                 raise ReleaseError("the file holds unknown or repeated members.")
+            # Others that zipfile knows unpack a whole block at once, however much that is.
+            if {member.compress_type for member in archive.infolist()} - _KINDS:
+                raise ReleaseError("the file is packed otherwise than releases are.")
             packed = sum(member.compress_size for member in archive.infolist())
             unpacked = sum(member.file_size for member in archive.infolist())
             if unpacked > _MOST_BYTES + _MOST_TIMES * packed:

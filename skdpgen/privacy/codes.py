@@ -36,8 +36,10 @@ _MAX_CODES = 2**16
 # larger ones, mostly empty, by sorting.
 _DENSE = 4
 # Table entries looked up at once: few enough for a core's cache, whatever the sizes of subset and
-# batch are.
-_BLOCK = 2**16
+# batch are. With many waves or classes these would be so few joint codes that adding up the sums
+# of blocks took longer than the blocks: then more, up to a limit.
+_BLOCK, _MOST_BLOCK = 2**16, 2**20
+_FEW_CODES = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,6 +265,11 @@ def _joint_histogram(
     return occupied, histogram[occupied]
 
 
+def _codes_at_once(width: int) -> int:
+    """How many joint codes are looked up at once, with so many waves or classes each."""
+    return max(1, _BLOCK // width, min(_FEW_CODES, _MOST_BLOCK // width))
+
+
 def _weighted_pairs(
     keys: _Integers,
     occurrences: _Integers,
@@ -274,7 +281,7 @@ def _weighted_pairs(
     """Sums of one subset's features from its histogram, shape (n_classes, h m, 2)."""
     m = phases[0].shape[1]
     sums = np.zeros((len(pairs), n_classes, 2 * m))
-    step = max(1, _BLOCK // max(m, n_classes))
+    step = _codes_at_once(max(m, n_classes))
     for start in range(0, len(keys), step):
         # A joint code whose classes come to lie in two blocks is looked up twice; sums don't mind.
         # numpy's divmod takes twice as long as a division and a product.

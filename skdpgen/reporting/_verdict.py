@@ -138,8 +138,9 @@ def _columns(fidelity: Any, publishable: bool) -> Finding:
         )
         return Finding(topic, question, "unknown", "Can't tell", "No distance.", _sentence(reason))
     # The binning that sees the larger difference: equal bins miss spikes, quantiles miss tails.
-    row = known.loc[known["mean"].idxmax()]
-    mean, worst = float(row["mean"]), float(row["worst"])
+    # Of a lost column too, whichever binning has the larger mean.
+    row = known.loc[known["worst"].idxmax()]
+    mean, worst = float(known["mean"].max()), float(row["worst"])
     level = RULES[topic].level(mean)
     headline = {
         "good": "Single columns are close to the real ones.",

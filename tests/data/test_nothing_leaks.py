@@ -9,6 +9,8 @@ from contextlib import redirect_stderr, redirect_stdout
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from skdpgen.data import (
@@ -21,6 +23,7 @@ from skdpgen.data import (
     Text,
 )
 from skdpgen.exceptions import InputError, SchemaError
+from skdpgen.synthesizers._parameters import unit_codes
 
 MARKER = "Anne's only value"
 NUMBER = 987654321.123
@@ -202,3 +205,32 @@ def test_dtypes_that_remember_rows_are_forgotten(library):
     built = a.inverse_transform(rows)
     if library == "pandas":
         assert built["x0"].cat.categories.tolist() == ["Rome", "Oslo"]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "string", "large_string", "pandas"])
+def test_bytes_that_are_no_text_raise_nothing_in_frames_either(kind, tmp_path):
+    """pandas.read_parquet checks no bytes; numpy's conversion raised, and quoted the cell."""
+    cells = [b"a", b"\xff" + MARKER.encode(), None]
+    texts = pa.chunked_array([pa.array(cells).view(pa.string())])
+    if kind == "parquet":
+        pa.parquet.write_table(pa.table({"cell": texts}), tmp_path / "cells.parquet")
+        frame = pd.read_parquet(tmp_path / "cells.parquet", dtype_backend="pyarrow")
+        native = frame["cell"]
+    elif kind == "pandas":
+        native = pd.Series(pd.arrays.ArrowStringArray(texts))
+    else:
+        native = pd.Series(pd.arrays.ArrowExtensionArray(texts.cast(getattr(pa, kind)())))
+    schema = Schema(
+        {
+            "cell": Categorical(["a"], other="b", missing=True),
+            "number": Numeric((0, 1), missing=True),
+            "written": Datetime(("2020-01-01", "2020-12-31"), "%Y-%m-%d", missing=True),
+        }
+    )
+    frame = pd.DataFrame(dict.fromkeys(schema.columns, native))
+    clean = pd.DataFrame(dict.fromkeys(schema.columns, pd.Series(["a", "?", None], dtype=object)))
+    rows, expected = (
+        TabularPreprocessor.from_schema(schema).fit_transform(f) for f in (frame, clean)
+    )
+    np.testing.assert_array_equal(np.asarray(rows), np.asarray(expected))
+    assert unit_codes(native).tolist() == [1, 2, 0]

@@ -178,3 +178,33 @@ def test_decimals_round_what_comes_out_within_the_bounds(scale):
     # What comes in keeps its digits.
     exact = make_encoder(Numeric((0.126, 9.874), scale=scale), np.array([1.0]))
     assert np.array_equal(encoder.encode(np.array([1.2345])), exact.encode(np.array([1.2345])))
+
+
+@pytest.mark.parametrize("scale", ["linear", "log1p"])
+@pytest.mark.parametrize(
+    ("bounds", "decimals", "ends"),
+    [
+        ((0.124, 9.876), 2, (0.13, 9.87)),
+        ((-0.55, 0.55), 1, (-0.5, 0.5)),
+        ((0.1, 0.3), 1, (0.1, 0.3)),
+        ((-2.5, 1.5), 0, (-2.0, 1.0)),
+        ((-0.004, 0.3), 2, (0.0, 0.3)),
+    ],
+)
+def test_the_ends_of_the_bounds_are_rounded_too(scale, bounds, decimals, ends):
+    encoder = make_encoder(Numeric(bounds, scale=scale, decimals=decimals), np.array([1.0]))
+    values = encoder.decode(np.linspace(0, 1, 1001)[:, None])
+    assert (values[0], values[-1]) == ends
+    assert values.tolist() == [float(f"{value:.{decimals}f}") for value in values.tolist()]
+    assert not np.signbit(values[values == 0]).any()
+    narrow = make_encoder(Numeric(bounds, scale=scale, decimals=decimals), np.float32([1.0]))
+    assert narrow.decode(np.array([[0.0], [1.0]])).tolist() == np.float32(ends).tolist()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_numbers_too_large_for_decimals_are_left_alone(dtype):
+    column = Numeric((0.0, 1e300), decimals=15)
+    z = np.linspace(0, float(np.finfo(dtype).max) / 1e300 if dtype is np.float32 else 1, 101)
+    values = make_encoder(column, np.ones(1, dtype)).decode(z[:, None])
+    plain = make_encoder(Numeric((0.0, 1e300)), np.ones(1, dtype)).decode(z[:, None])
+    np.testing.assert_allclose(values, plain, rtol=1e-6)

@@ -199,3 +199,29 @@ def test_rows_that_are_alike_by_nature_are_no_copies():
     assert found.coincidence == pytest.approx(expected)
     assert not found.repeating
     assert copy_check(fresh, real).repeating is False
+
+
+def test_few_rows_are_no_reason_to_speak_of_repeated_ones():
+    # A quarter of the rows have an equal one: of two, both do by chance every fourth time.
+    rng = np.random.default_rng(0)
+    real = pd.DataFrame(rng.integers(0, 2, (600, 10)))
+    keys = {tuple(row) for row in real[:300].to_numpy()}
+    alike = real[300:][[tuple(row) in keys for row in real[300:].to_numpy()]]
+    assert not copy_check(alike[:2], real[:300], real[300:]).repeating
+    # Nor are few held-out rows, none of which happens to equal a training row.
+    apart = real[300:][[tuple(row) not in keys for row in real[300:].to_numpy()]]
+    synthetic = pd.DataFrame(rng.integers(0, 2, (600, 10)))
+    assert not copy_check(synthetic, real[:3], apart[:3]).repeating
+    repeated = pd.concat([alike[:1]] * 600)
+    found = copy_check(repeated, real[:300], real[300:])
+    assert (found.copying, found.repeating) == (None, True)
+    assert "MANY synthetic rows equal real rows" in found.summary()
+
+
+def test_rows_without_distance_equal_each_other():
+    # Else real rows would seem to equal each other less often than they do.
+    schema = {"columns": {"x": {"kind": "numeric", "bounds": [0, 9]}}}
+    zeros = pd.DataFrame({"x": [0.0, 0.0]})
+    found = copy_check(zeros, zeros, -zeros, schema=Schema.from_dict(schema))
+    assert found.exact == {"train": 1.0, "held_out": 1.0}
+    assert found.coincidence == 1.0

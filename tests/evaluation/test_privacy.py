@@ -1,6 +1,7 @@
 import json
 
 import opendp.measurements
+import pandas as pd
 import pytest
 
 from skdpgen import DPMERFSynthesizer, GaussianFeatures
@@ -23,6 +24,11 @@ def test_a_synthetic_table_alone_is_checked_for_copies(tables):
     copied = privacy_check(train, train, held_out, schema=schema)
     assert copied.alarms == ("copies",)
     assert "FAULTS FOUND: copies" in copied.summary()
+    both = pd.concat([train, held_out])
+    repeating = privacy_check(both, train, held_out, schema=schema)
+    assert repeating.alarms == ()
+    assert "No fault was found." not in repeating.summary()
+    assert "many rows equal real ones" in repeating.summary()
     unjudged = privacy_check(train, train, schema=schema)
     assert unjudged.alarms == ()
     assert "Copying was not judged" in unjudged.summary()

@@ -75,7 +75,14 @@ def test_sums_against_exact_integer_arithmetic(n, n_classes, n_harmonics):
 
 @pytest.mark.parametrize(
     "change",
-    [{"_DENSE": 0}, {"_DENSE": 10**6}, {"_BLOCK": 1}, {"_BLOCK": 17}, {"_DENSE": 0, "_BLOCK": 5}],
+    [
+        {"_DENSE": 0},
+        {"_DENSE": 10**6},
+        {"_BLOCK": 1, "_FEW_CODES": 1},
+        {"_BLOCK": 17, "_FEW_CODES": 1},
+        {"_BLOCK": 1, "_FEW_CODES": 7},
+        {"_DENSE": 0, "_BLOCK": 5, "_FEW_CODES": 1},
+    ],
 )
 def test_sums_do_not_depend_on_how_they_are_counted(change, monkeypatch):
     features = fourier(n_harmonics=2)
@@ -198,6 +205,7 @@ def test_other_weights_would_exceed_the_distance(weights):
 def test_memory_is_bounded_for_a_subset_with_many_frequencies(monkeypatch):
     # 3000 joint codes and 500 frequencies would be 24 MB of pairs, and as much again for products.
     monkeypatch.setattr(codes_module, "_BLOCK", 2**14)
+    monkeypatch.setattr(codes_module, "_MOST_BLOCK", 2**14)
     rng = np.random.default_rng(0)
     phases = [rng.integers(0, 2**16, (2**10, 500)).astype(np.uint16) for _ in range(2)]
     features = CodeFourier((2**10,) * 2, [[0, 1]], [phases])
@@ -210,6 +218,13 @@ def test_memory_is_bounded_for_a_subset_with_many_frequencies(monkeypatch):
         assert tracemalloc.get_traced_memory()[1] < 6e6  # tables alone are 3 MB
     finally:
         tracemalloc.stop()
+
+
+def test_blocks_are_neither_too_large_nor_too_small():
+    # Of 65 codes with a thousand classes each, adding up blocks took most of the time.
+    found = [codes_module._codes_at_once(width) for width in (1, 20, 1000, 10_000, 2**20, 2**21)]
+    assert found == [2**16, 3276, 512, 104, 1, 1]
+    assert all(codes_module._codes_at_once(w) * w <= 2**20 for w in range(1, 3000, 7))
 
 
 def test_what_was_checked_cannot_be_changed():

@@ -80,6 +80,17 @@ def test_one_lost_column_is_named_and_no_mean_hides_it(mean, headline):
     assert "off" not in verdict(measured=fidelity(mean=mean, worst=0.25)).columns.headline
 
 
+def test_a_lost_column_shows_whichever_binning_sees_it():
+    measured = fidelity(mean=0.04, worst=0.2)
+    # The binning with the smaller mean is the first row.
+    measured.summary.loc[measured.summary.index[0], "worst"] = 0.6
+    found = verdict(measured=measured).columns
+    assert found.level == "fair"
+    assert found.value == 0.04
+    assert "\u201csex\u201d is off" in found.headline
+    assert "60% in the worst column (sex)" in found.detail
+
+
 def test_a_distance_that_is_unknown_has_its_reason():
     found = verdict(measured=fidelity(mean=math.nan, note="the real table has no rows")).columns
     assert found.level == "unknown"
