@@ -209,10 +209,11 @@ def _over_epsilon(plt):
     rows = table("compare_adult")
     figure, ax = plt.subplots(figsize=(6, 3.2), layout="tight")
     ax.axhline(mean_score(rows[0], "AUC"), color="#444", lw=1, ls="--", label="real rows")
+    ours, aim = "skdpgen, default", "dpmm AIM, light settings"
     lines = {
-        ("skdpgen, default", "add-remove"): ("skdpgen, add-remove", COLORS["skdpgen, default"], "o-"),
-        ("skdpgen, default", "replace-one"): ("skdpgen, replace-one", COLORS["skdpgen, default"], "o:"),
-        ("dpmm AIM, light settings", "add-remove"): ("dpmm AIM, light", COLORS["dpmm AIM"], "s-"),
+        (ours, "add-remove"): ("skdpgen, add-remove", COLORS[ours], "o-"),
+        (ours, "replace-one"): ("skdpgen, replace-one", COLORS[ours], "o:"),
+        (aim, "add-remove"): ("dpmm AIM, light", COLORS["dpmm AIM"], "s-"),
     }
     for (trained, adjacency), (label, color, style) in lines.items():
         points = [

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from ..data.arrays import utf8_texts
 from ..data.columns import Boolean, Categorical, Column, declaration_hint
 from ..data.datetime_columns import Datetime
 from ..data.frames import as_table
@@ -53,7 +54,24 @@ def _pandas(frame: Any, role: str) -> pd.DataFrame:
         return pd.DataFrame(native)
     if len(set(native.columns)) < len(native.columns):
         raise InputError(f"two columns of the {role} table share a name; rename one of them.")
-    return nw.from_native(native, eager_only=True).to_pandas()
+    return _readable(nw.from_native(native, eager_only=True).to_pandas())
+
+
+def _readable(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same frame; texts in Arrow's memory that aren't UTF-8 raise, and quote, nothing later."""
+    mended = {}
+    for name, series in frame.items():
+        in_arrow = isinstance(series.dtype, (pd.ArrowDtype, pd.StringDtype))
+        if in_arrow and pd.api.types.is_string_dtype(series.dtype):
+            try:
+                series.to_numpy(dtype=object)
+            except Exception:
+                mended[name] = utf8_texts(series.array.__arrow_array__())
+    if mended:
+        frame = frame.copy()
+        for name, texts in mended.items():
+            frame[name] = pd.Series(texts, index=frame.index, dtype=object)
+    return frame
 
 
 def features(schema: Schema) -> dict[Any, Column]:

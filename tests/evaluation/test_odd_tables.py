@@ -7,6 +7,7 @@ from datetime import datetime
 import numpy as np
 import pandas as pd
 import polars as pl
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -92,3 +93,25 @@ def test_cells_of_a_wrong_kind_count_as_missing():
     result = fidelity(odd, real, schema=schema)
     assert (result.marginals["distance"] == 1).all()
     assert set(result.notes) == {"x", "c"}
+
+
+def test_texts_of_arrow_that_are_not_utf8_are_undeclared_values():
+    arrow = pytest.importorskip("pyarrow")
+    texts = arrow.array([b"a", b"Z\xfcrich", None, b"b"] * 10).view(arrow.string())
+    read = pd.DataFrame(
+        {
+            "c": pd.Series(pd.arrays.ArrowExtensionArray(arrow.chunked_array([texts]))),
+            "b": [True, False] * 20,
+        }
+    )
+    plain = read.assign(c=["a", "elsewhere", None, "b"] * 10)
+    schema = Schema({"c": SCHEMA.columns["c"], "b": Boolean()}, target="b")
+    dtype = read["c"].dtype
+    found = fidelity(read, plain, schema=schema)
+    assert found.to_dict() == fidelity(plain, plain, schema=schema).to_dict()
+    # Read off the rows, what isn't UTF-8 is a value like any other.
+    assert "c" in str(fidelity(plain, read).marginals["columns"].tolist())
+    scores = tstr(read, plain, estimators={"lr": LogisticRegression()}, schema=schema).scores
+    assert scores["score"].notna().all()
+    # What was passed stays what it was.
+    assert read["c"].dtype == dtype
