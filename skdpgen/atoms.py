@@ -254,7 +254,11 @@ def largest(features: npt.NDArray[np.floating]) -> npt.NDArray[np.int64]:
     >>> largest(np.array([[0.2, 0.7], [np.nan, -3.0], [np.nan, np.nan]]))
     array([1, 1, 0])
     """
-    found: npt.NDArray[np.int64] = np.argmax(
-        np.where(np.isnan(features), -np.inf, features), axis=1
-    ).astype(np.int64)
+    found: npt.NDArray[np.int64] = np.argmax(features, axis=1).astype(np.int64)
+    # numpy takes the first NaN for the largest, so only these rows have to be looked at again:
+    # many times faster than to replace NaN everywhere first.
+    odd = np.flatnonzero(np.isnan(features[np.arange(len(features)), found]))
+    if len(odd):
+        rows = features[odd]
+        found[odd] = np.argmax(np.where(np.isnan(rows), -np.inf, rows), axis=1)
     return found

@@ -193,13 +193,16 @@ class ProductMixture:
         by_stratum = np.argsort(stratum, kind="stable")
         sorted_stratum = stratum[by_stratum]
         rank = np.arange(len(labels)) - starts[sorted_stratum]
+        size, sorted_component = counts[sorted_stratum], component[by_stratum]
+        place = np.empty_like(by_stratum)
+        place[by_stratum] = np.arange(len(labels))
         codes = np.empty((len(labels), len(self.probabilities)), dtype=np.int64)
         for column, probabilities in enumerate(self.probabilities):
             # Below 1 even when rounded: a row never leaves its stratum.
             shuffled = np.argsort(sorted_stratum + (1 - 2**-20) * rng.random(len(labels)))
             uniforms = np.empty(len(labels))
-            uniforms[shuffled] = (rank + rng.random(len(labels))) / counts[sorted_stratum]
-            codes[by_stratum, column] = _inverse_cdf(probabilities, component[by_stratum], uniforms)
+            uniforms[shuffled] = (rank + rng.random(len(labels))) / size
+            codes[:, column] = _inverse_cdf(probabilities, sorted_component, uniforms)[place]
         return codes
 
     def sample(self, labels: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.float64]:

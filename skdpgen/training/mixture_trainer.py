@@ -265,15 +265,16 @@ class Adam:
         """Move against the gradients."""
         beta, gamma = 0.9, 0.99
         self.n_steps += 1
-        rate = learning_rate / (1 - beta**self.n_steps)
-        correction = 1 / math.sqrt(1 - gamma**self.n_steps)
+        # The squares are small at first; here the rate makes up for it, one pass less a step.
+        correction = math.sqrt(1 - gamma**self.n_steps)
+        rate = learning_rate * correction / (1 - beta**self.n_steps)
         for value, mean, square in zip(self.parameters, self.means, self.squares, strict=True):
             gradient = value.grad
             assert gradient is not None
             mean.lerp_(gradient, 1 - beta)
             square.mul_(gamma).addcmul_(gradient, gradient, value=1 - gamma)
             # Gradients of unlikely atoms are tiny: so is what keeps the denominator from 0.
-            value.addcdiv_(mean, square.sqrt().mul_(correction).add_(1e-12), value=-rate)
+            value.addcdiv_(mean, square.sqrt().add_(1e-12 * correction), value=-rate)
 
 
 class _Logits:
