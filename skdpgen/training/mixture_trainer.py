@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from skdpgen.exceptions import InputError
+from skdpgen.training.denoising import piecewise_constant
 from skdpgen.training.mixture_objective import FrequencyGroup, interaction_loss, one_way_loss
 from skdpgen.training.progress import Progress
 from skdpgen.training.trainer import resolve_device
@@ -24,8 +25,9 @@ _FEWEST_ORDERED = 24
 # Knots of the two coarse parts of an ordered column's logits, and the scale of its own part.
 _COARSE_KNOTS = (4, 16)
 _FINE_SCALE = 0.2
-# Probabilities start from the noisy one-way tables; cells below so many standard deviations share
-# what they hold together, for taken one by one half of an empty tail would start above zero.
+# Probabilities start from the noisy one-way tables; categories below so many standard deviations
+# share what they hold together, for taken one by one half of the absent ones would start above
+# zero. Neighboring bins share what they hold where the noise hides a difference.
 _POOLED_BELOW = 2.0
 _SMALLEST_START = 1e-6
 
@@ -364,9 +366,13 @@ def _starting_logits(target: MixtureTarget) -> NDArray[np.float64]:
     if target.one_way is None:
         return np.zeros(sum(target.n_codes))
     shares = target.one_way.sum(axis=0)
-    threshold = _POOLED_BELOW * target.one_way_stddev * math.sqrt(len(target.proportions))
-    for column in np.split(shares, np.cumsum(target.n_codes)[:-1]):
-        low = column < threshold
+    stddev = target.one_way_stddev * math.sqrt(len(target.proportions))
+    columns = np.split(shares, np.cumsum(target.n_codes)[:-1])
+    for column, ordered in zip(columns, target.n_ordered, strict=True):
+        n_pieced = ordered if ordered >= _FEWEST_ORDERED else 0
+        column[:n_pieced] = piecewise_constant(column[:n_pieced], stddev)
+        rest = column[n_pieced:]
+        low = rest < _POOLED_BELOW * stddev
         if low.any():
-            column[low] = max(column[low].sum(), 0.0) / low.sum()
+            rest[low] = max(rest[low].sum(), 0.0) / low.sum()
     return np.log(np.maximum(shares, _SMALLEST_START))
