@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from skdpgen.exceptions import InputError
 from skdpgen.features.mixed import MixedFeatureMap
+from skdpgen.features.slices import SliceFeatureMap
 from skdpgen.generators.mixture import MixtureGenerator, ProductMixture
 from skdpgen.privacy.release import Release
 from skdpgen.synthesizers._feature_maps import feature_map_of
@@ -37,6 +38,8 @@ _UP_TO_NOISE: tuple[tuple[float, dict[str, Any]], ...] = (
     ),
     (0.03, {"learning_rate": 0.05, "floor_ratio": 0.97}),
 )
+# Slices are fitted more slowly than single waves: each is many waves with one direction.
+_STEPS_FOR_SLICES = 2000
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,8 @@ class MixturePlan:
         assert not isinstance(features, MixedFeatureMap)
         target = mixture_target(features, release, self.settings, self.balanced, parts)
         suited = next((v for limit, v in _UP_TO_NOISE if target.feature_stddev < limit), {})
+        if isinstance(features, SliceFeatureMap):
+            suited = {"n_steps": _STEPS_FOR_SLICES, **suited}
         free = {name: value for name, value in suited.items() if name not in self.chosen}
         settings = replace(self.settings, **free)
         fitted = fit_mixture(target, settings)

@@ -87,7 +87,7 @@ class SlicedFDivSynthesizer(EmbeddingSynthesizer):
         :class:`~skdpgen.MixtureGenerator`), a multilayer perceptron for the others (modules and
         callables as in :class:`~skdpgen.DPMERFSynthesizer`). Post-processing.
     n_steps : int, default=None
-        Most gradient steps; None is 1500 for a mixture (1300 where noise is small), 3000 for a
+        Most gradient steps; None is 2000 for a mixture (1300 where noise is small), 3000 for a
         network. Post-processing.
     batch_size : int, default=None
         Harmonics a step of a mixture (None is 250), generated rows a step of a network (None is

@@ -16,6 +16,7 @@ from skdpgen import (
 from skdpgen.data import Categorical, Numeric
 from skdpgen.exceptions import InputError, PrivacyParameterError
 from skdpgen.features import InteractionFeatureMap
+from skdpgen.features.slices import SliceFeatureMap
 from skdpgen.generators import Generator, ProductMixture
 from skdpgen.synthesizers._mixture import plan_mixture
 from skdpgen.synthesizers._mixture_target import mixture_target
@@ -109,7 +110,7 @@ def plan(generator=None, **changes):
     return plan_mixture(generator or MixtureGenerator(), **{**settings, **changes})
 
 
-def settings_used(monkeypatch, made, stddev):
+def settings_used(monkeypatch, made, stddev, features=None):
     """What a plan fits a release with, in which features have this noise."""
     used = []
 
@@ -124,7 +125,7 @@ def settings_used(monkeypatch, made, stddev):
         raise Stop
 
     module = "skdpgen.synthesizers._mixture"
-    monkeypatch.setattr(f"{module}.feature_map_of", lambda release: None)
+    monkeypatch.setattr(f"{module}.feature_map_of", lambda release: features)
     monkeypatch.setattr(f"{module}.mixture_target", lambda *_: Target)
     monkeypatch.setattr(f"{module}.fit_mixture", fit)
     with pytest.raises(Stop):
@@ -143,6 +144,13 @@ def test_defaults_follow_the_noise_and_choices_stay(monkeypatch):
     clear = settings_used(monkeypatch, plan(), 0.001)
     assert (clear.n_components, clear.n_mixtures, clear.learning_rate) == (1000, 1, 0.1)
     assert (noisy.n_steps, clear.n_steps) == (1500, 1300)
+
+
+def test_slices_take_more_steps_unless_noise_is_small(monkeypatch):
+    slices = object.__new__(SliceFeatureMap)
+    steps = [settings_used(monkeypatch, plan(), s, slices).n_steps for s in (0.1, 0.01, 0.001)]
+    assert steps == [2000, 2000, 1300]
+    assert settings_used(monkeypatch, plan(n_steps=7), 0.1, slices).n_steps == 7
     chosen = plan(MixtureGenerator(6, n_mixtures=3), learning_rate=0.2)
     kept = settings_used(monkeypatch, chosen, 0.001)
     assert (kept.n_components, kept.n_mixtures, kept.learning_rate) == (6, 3, 0.2)
