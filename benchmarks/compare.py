@@ -165,7 +165,7 @@ def write_overview(sets: list[tuple[Prepared, pd.DataFrame]], command: str) -> N
             part = shown[shown["method"] == method]
             if METHODS[method].runner is not None and not METHODS[method].private:
                 continue
-            title = METHODS[method].title.removeprefix("skdpgen, ")
+            title = METHODS[method].title
             done = part[part["failed"].isna()] if "failed" in part else part
             if len(done):
                 means = (done[f"{c} {metric}"].mean() for c in ("LR", "XGB", "RF"))
