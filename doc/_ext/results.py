@@ -207,7 +207,7 @@ def _two_way(plt):
 
 def _over_epsilon(plt):
     rows = table("compare_adult")
-    figure, ax = plt.subplots(figsize=(6, 3.2), layout="tight")
+    figure, ax = plt.subplots(figsize=(8, 3.2), layout="tight")
     ax.axhline(mean_score(rows[0], "AUC"), color="#444", lw=1, ls="--", label="real rows")
     ours, aim = "skdpgen, default", "dpmm AIM, light settings"
     lines = {
@@ -226,5 +226,5 @@ def _over_epsilon(plt):
     ax.set_xticks([0.2, 1, 10], ["0.2", "1", "10"])
     ax.set_xlabel("epsilon")
     ax.set_ylabel("mean ROC AUC on real test rows")
-    ax.legend(frameon=False, fontsize=9)
+    ax.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return figure
