@@ -177,7 +177,7 @@ def write_overview(sets: list[tuple[Prepared, pd.DataFrame]], command: str) -> N
         distances.append(apart)
     write_result(
         "compare",
-        "Comparison on eight sets, epsilon = 1, delta = 1e-5, add-remove",
+        f"Comparison on {len(sets)} sets, epsilon = 1, delta = 1e-5, add-remove",
         command,
         pd.DataFrame(scores).fillna(""),
         "Logistic regression / boosted trees / random forest on real test rows, trained on "
